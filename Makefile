@@ -1,0 +1,63 @@
+# `make run` shows what Quietus does; `make test` checks all of it. Both set up what they need in .venv
+# from the lock files, with hashes, on a machine that has Python >= 3.11 with pip and venv, and make.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3 || command -v python)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types lock docs clean
+
+help:  ## what there is
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+run: $(VENV)/run.stamp  ## install what the sidecar needs, and show the demo
+	$(BIN)/quietus demo
+
+test: lint types  ## install what the tests need, and run every check
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/test.stamp  ## ruff
+	$(BIN)/ruff check proxy scripts tests
+
+types: $(VENV)/test.stamp  ## mypy --strict
+	$(BIN)/mypy --strict
+
+docs: $(VENV)/test.stamp  ## write what is generated: docs/requirements.md, the table in ARCHITECTURE.md
+	$(BIN)/python scripts/requirements.py
+	$(BIN)/python scripts/states.py
+
+# A locker is not needed to install, so it has an environment of its own. The lock names no index:
+# whoever installs takes the files from where their pip is set up to look, and the hashes hold.
+UV := $(VENV)-lock/bin/uv
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --group build
+
+lock: $(UV)  ## write the lock files anew (LOCK_ARGS=--upgrade for newer releases)
+	$(COMPILE) $(LOCK_ARGS) --extra speed pyproject.toml -o requirements.lock
+	$(COMPILE) $(LOCK_ARGS) --extra speed --extra test -c requirements.lock pyproject.toml -o requirements-test.lock
+
+$(UV):
+	$(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/python -m pip install --quiet uv
+
+clean:  ## remove the environments and what checks leave behind
+	rm -rf $(VENV) $(VENV)-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Quietus needs Python >= 3.11; say which with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: requirements.lock pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --require-hashes --no-deps -r requirements.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/test.stamp: requirements-test.lock pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --require-hashes --no-deps -r requirements-test.lock
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	$(PIP) check
+	@touch $@ $(VENV)/run.stamp

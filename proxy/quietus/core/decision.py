@@ -1,0 +1,173 @@
+"""What may happen with a call, and which rows of an answer may leave: always with rule and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from quietus.core.erasure import Erasure
+from quietus.core.gate import Gate, Relation
+from quietus.core.operations import UNMAPPED, Call, Operation
+from quietus.core.policy import Effect, Facts, Mode, Policy, Rule, Vector, strictness
+from quietus.core.scope import Scope, Wild
+from quietus.core.states import State
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A call as the core sees it: what it said, and the same scope with every atom digested."""
+
+    call: Call
+    scope: Scope
+    principal: str = "anonymous"
+    vectors: frozenset[Vector] = frozenset()
+    named: tuple[Erasure, ...] = ()
+    """Erasures that a write's content or lineage touches, beside those of its scope."""
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One answer: the effect, the rule that gave it, and the problem that a refusal is worded as."""
+
+    effect: Effect
+    rule: str
+    mode: Mode = Mode.ENFORCE
+    problem: str = ""
+    erasures: tuple[Erasure, ...] = ()
+    """The unsettled erasures that the call touches (one of each class of them), strictest first."""
+    relation: Relation = Relation.NONE
+    vectors: frozenset[Vector] = frozenset()
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether an unsettled erasure touches the call: its answer must be marked."""
+        return bool(self.erasures)
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the call, or its answer, must not pass."""
+        return self.effect in (Effect.BLOCK, Effect.REJECT, Effect.REFUSE)
+
+
+def decide(question: Question, gate: Gate, policy: Policy) -> Decision:
+    """The decision for a call as the gate stands now. Of several erasures the strictest answer wins."""
+    operation = question.call.operation
+    base = _facts(question)
+    strictest: tuple[int, Rule, Erasure | None, Facts] | None = None
+    touching = [] if operation is Operation.IGNORE else gate.restricting(question.scope)
+    for facts, erasure in _cases(question, base, gate, touching):
+        rule = policy.first(facts)
+        rank = strictness(operation, rule.effect)
+        if _mode(rule, policy) is Mode.OBSERVE:
+            rank -= 100  # what is only observed never outweighs what is enforced
+        if strictest is None or rank > strictest[0]:
+            strictest = (rank, rule, erasure, facts)
+    assert strictest is not None
+    _, rule, erasure, facts = strictest
+    ordered = sorted(touching, key=lambda pair: (pair[0] is not erasure, pair[1] is Relation.WIDER))
+    return Decision(
+        effect=rule.effect,
+        rule=rule.name,
+        mode=_mode(rule, policy),
+        problem=_problem(question, facts, rule.effect),
+        erasures=tuple(pair[0] for pair in ordered),
+        relation=facts.erasure,
+        vectors=question.vectors,
+    )
+
+
+def stricter(a: Decision, b: Decision, operation: Operation) -> Decision:
+    """The stricter of two decisions on one call; both sets of erasures are kept."""
+    first, second = (b, a) if _rank(b, operation) > _rank(a, operation) else (a, b)
+    seen = {e.id for e in first.erasures}
+    more = tuple(e for e in second.erasures if e.id not in seen)
+    return replace(first, erasures=(*first.erasures, *more))
+
+
+def _rank(decision: Decision, operation: Operation) -> int:
+    return strictness(operation, decision.effect) - (100 if decision.mode is Mode.OBSERVE else 0)
+
+
+def _mode(rule: Rule, policy: Policy) -> Mode:
+    return Mode.OBSERVE if policy.mode is Mode.OBSERVE else (rule.mode or Mode.ENFORCE)
+
+
+def _facts(question: Question) -> Facts:
+    call = question.call
+    return Facts(
+        operation=call.operation,
+        route=call.route,
+        tenant=_names(call.scope.tenant),
+        purpose=_names(call.scope.purpose),
+        principal=question.principal,
+        write=question.vectors,
+        failure=question.failure,
+    )
+
+
+def _names(values: object) -> frozenset[str]:
+    if isinstance(values, frozenset):
+        return frozenset(v for v in values if isinstance(v, str))
+    return frozenset()
+
+
+def _cases(
+    question: Question, base: Facts, gate: Gate, touching: list[tuple[Erasure, Relation]]
+) -> Iterable[tuple[Facts, Erasure | None]]:
+    yield base, None
+    operation = question.call.operation
+    if operation is Operation.IGNORE:
+        return
+    for erasure, how in touching:
+        subject = "readmitted" if erasure.readmitted else None
+        if erasure.readmitted and erasure.state is State.RELAPSED and how is Relation.INSIDE:
+            how = Relation.WIDER  # a subject let in again is screened; their scope is not shut
+        yield replace(base, erasure=how, state=erasure.state, subject=subject), erasure
+    if operation is not Operation.WRITE:
+        return
+    for erasure in gate.of_subject(question.scope):
+        status = "readmitted" if erasure.readmitted else "tombstoned"
+        yield replace(base, erasure=Relation.INSIDE, state=erasure.state, subject=status), erasure
+    for erasure in question.named:
+        yield replace(base, erasure=Relation.WIDER, state=erasure.state), erasure
+
+
+def _problem(question: Question, facts: Facts, effect: Effect) -> str:
+    if facts.failure == "ledger":
+        return "ledger-unavailable"
+    if facts.failure == "internal":
+        return "internal"
+    if effect is Effect.REJECT:
+        laundering = question.vectors - {Vector.RACE}
+        if facts.subject == "tombstoned" or not laundering:
+            return "erased-subject"
+        return "scope-laundering"
+    if effect is Effect.REFUSE:
+        return "legal-hold" if facts.erasure is not Relation.NONE else "unmapped-route"
+    if effect is Effect.BLOCK:
+        if question.call.route == UNMAPPED and facts.erasure is Relation.NONE:
+            return "unmapped-route"
+        if facts.state is State.VIOLATION:
+            return "consistency-violation"
+        return "erasure-not-settled" if facts.state else "unmapped-route"
+    return ""
+
+
+def write_scope(scope: Scope) -> bool:
+    """Whether a write says where it goes: one with an UNKNOWN dimension does not."""
+    return not any(
+        value is Wild.UNKNOWN for value in (scope.tenant, scope.subject, scope.path, scope.key)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """Which rows of an answer must not leave, and whether the answer may leave at all."""
+
+    dropped: frozenset[int] = frozenset()
+    outside: bool = False
+    """Something erased stands outside the rows: the whole answer is refused."""
+    erased: tuple[Erasure, ...] = ()
+    """Whose erased records or content were met: each is evidence of a leak."""
+    causes: frozenset[str] = field(default_factory=frozenset)

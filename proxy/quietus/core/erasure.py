@@ -1,0 +1,306 @@
+"""An erasure: the fold of its events, and what is due next from that alone.
+
+`advance` is total: late evidence changes facts and never fails. Two facts are kept apart and never
+derived from each other: the policy phase (the store acknowledged) and the read phase (probes have
+shown that nobody recalls).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from quietus.core.events import Event, EventType, scope_from_facts
+from quietus.core.scope import Scope
+from quietus.core.states import TOMBSTONED, UNSETTLED, Happening, State, step
+
+
+class PolicyPhase(StrEnum):
+    """What the store has acknowledged."""
+
+    NONE = "none"
+    COMMITTED = "committed"
+
+
+class ReadPhase(StrEnum):
+    """What probes have shown."""
+
+    UNSETTLED = "unsettled"
+    SETTLED = "settled"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The intervals that an erasure is judged by, as they stood at its intent. Seconds."""
+
+    settling_interval: float = 900.0
+    effectuation_bound: float = 1800.0
+    clean_rounds: int = 3
+    watch_for: float = 90 * 86400.0
+    patrol_every: float = 3600.0
+    claims_completion: bool = True
+
+    @property
+    def spacing(self) -> float:
+        """Seconds between two counted rounds."""
+        return min(max(self.settling_interval / 30, 0.25), 10.0)
+
+    def stricter(self, other: Terms) -> Terms:
+        """The stricter of each term: a reload never shortens what an erasure must wait."""
+        return Terms(
+            settling_interval=max(self.settling_interval, other.settling_interval),
+            effectuation_bound=max(self.effectuation_bound, other.effectuation_bound),
+            clean_rounds=max(self.clean_rounds, other.clean_rounds),
+            watch_for=max(self.watch_for, other.watch_for),
+            patrol_every=min(self.patrol_every, other.patrol_every),
+            claims_completion=self.claims_completion or other.claims_completion,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """One erasure as its events say. Times are Unix seconds; `version` is its newest event."""
+
+    id: str
+    store: str
+    predicate: Scope
+    """Digested: no raw identifier is in it."""
+    terms: Terms
+    epoch: int
+    """Number of the event that shut the gate."""
+    version: int
+    base_version: int
+    """Its newest event that is not a probe round: what CLEAN is compared with and set on."""
+    requested_at: float
+    bound_at: float
+    state: State = State.REQUESTED
+    basis: str = ""
+    reference: str = ""
+    actor: str = ""
+    policy_phase: PolicyPhase = PolicyPhase.NONE
+    acknowledged_at: float | None = None
+    claim: Mapping[str, Any] = field(default_factory=dict)
+    tokens: tuple[str, ...] = ()
+    """Digests of the store's tokens; the token itself is sealed."""
+    store_epoch: int | None = None
+    read_epoch: int | None = None
+    settled_at: float | None = None
+    snapshot: Mapping[str, Any] = field(default_factory=dict)
+    snapshotted: bool = False
+    forwards: int = 0
+    answered: bool = False
+    """The store's answer to the newest forward is known."""
+    unclear: bool = False
+    clean_streak: int = 0
+    streak_base: int = 0
+    surfaces: tuple[Mapping[str, Any], ...] = ()
+    first_leak_at: float | None = None
+    last_leak_at: float | None = None
+    leaked_surfaces: frozenset[str] = frozenset()
+    remedies: int = 0
+    client_calls: int = 1
+    overdue: bool = False
+    held: bool = False
+    readmitted_at: float | None = None
+    readmission_allows_old: bool = False
+    undrained: Mapping[str, float] = field(default_factory=dict)
+    """Writes whose outcome is unknown, with the Unix second after which each counts as over."""
+    compacted: bool = False
+    """A completion signal for this epoch arrived: it stands for the settling interval."""
+    escalated: bool = False
+    watch_ended: bool = False
+    overridden: bool = False
+    label: str = "predicate"
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether the restriction on its scope holds."""
+        return self.state in UNSETTLED
+
+    @property
+    def tombstoned(self) -> bool:
+        """Whether its ids and content are still screened for."""
+        return self.state in TOMBSTONED
+
+    @property
+    def read_phase(self) -> ReadPhase:
+        """Settled only by CLEAN, and only until a relapse."""
+        return ReadPhase.SETTLED if self.state is State.SETTLED else ReadPhase.UNSETTLED
+
+    @property
+    def readmitted(self) -> bool:
+        """Whether its subject was let in again since."""
+        return self.readmitted_at is not None
+
+    @property
+    def primary_leaks(self) -> bool:
+        """Whether the last round saw the record itself."""
+        return any(s.get("kind") == "primary" and s.get("outcome") == "LEAKING" for s in self.surfaces)
+
+    @property
+    def may_assert_erasure(self) -> bool:
+        """The policy fact: the store acknowledged, and does not still hold the record itself."""
+        return self.policy_phase is PolicyPhase.COMMITTED and not self.primary_leaks
+
+    @property
+    def may_assert_non_recallability(self) -> bool:
+        """The read fact; it always goes with the surfaces through which it was shown."""
+        if self.store_epoch is not None and (self.read_epoch or 0) < self.store_epoch and not self.compacted:
+            return False
+        return self.state is State.SETTLED
+
+    @property
+    def exposure_seconds(self) -> float | None:
+        """From acknowledgement to the last leak seen: a lower bound."""
+        if self.acknowledged_at is None or self.last_leak_at is None:
+            return None
+        return max(0.0, self.last_leak_at - self.acknowledged_at)
+
+
+_HAPPENINGS: Final = {EventType(h.value): h for h in Happening}
+
+
+def advance(erasure: Erasure | None, event: Event) -> Erasure:
+    """The erasure after `event`. Raises ValueError when its first event is not REQUESTED."""
+    if event.type is EventType.REQUESTED and erasure is None:
+        return _requested(event)
+    if erasure is None:
+        raise ValueError(f"event {event.number}: {event.type.value} before the erasure was requested")
+    changed = _facts(erasure, event)
+    happening = _HAPPENINGS.get(event.type)
+    if happening is not None:
+        changed = _step(changed, happening, event)
+    quiet = event.type in (EventType.ROUND, EventType.OVERDUE, EventType.ESCALATED)
+    return replace(
+        changed,
+        version=event.number,
+        base_version=erasure.base_version if quiet else event.number,
+    )
+
+
+def _requested(event: Event) -> Erasure:
+    facts = event.facts
+    terms = Terms(**facts["terms"])
+    return Erasure(
+        id=event.erasure,
+        store=facts["store"],
+        predicate=scope_from_facts(facts["predicate"]),
+        terms=terms,
+        epoch=event.number,
+        version=event.number,
+        base_version=event.number,
+        requested_at=event.at,
+        bound_at=event.at + terms.effectuation_bound,
+        basis=facts.get("basis") or "",
+        reference=facts.get("reference") or "",
+        actor=event.actor,
+        label=facts.get("label", "predicate"),
+        undrained=dict(facts.get("undrained", {})),
+    )
+
+
+def _step(erasure: Erasure, happening: Happening, event: Event) -> Erasure:
+    before = erasure.state
+    state = step(before, happening)
+    changed = replace(erasure, state=state)
+    if happening is Happening.CLEAN and state is State.SETTLED and before is not State.SETTLED:
+        return replace(changed, settled_at=event.at, overdue=False)
+    if before is State.SETTLED and state is State.RELAPSED:
+        return replace(changed, bound_at=event.at + erasure.terms.effectuation_bound, settled_at=None)
+    if happening is Happening.RETRIED:
+        return replace(changed, bound_at=event.at + erasure.terms.effectuation_bound, overdue=False)
+    return changed
+
+
+def _restart(erasure: Erasure) -> Erasure:
+    return replace(erasure, clean_streak=0, streak_base=0, compacted=False)
+
+
+def _facts(erasure: Erasure, event: Event) -> Erasure:
+    change = _CHANGES.get(event.type)
+    return change(erasure, event) if change else erasure
+
+
+def _acknowledged(erasure: Erasure, event: Event) -> Erasure:
+    facts = event.facts
+    first = erasure.acknowledged_at is None
+    return replace(
+        erasure,
+        policy_phase=PolicyPhase.COMMITTED,
+        acknowledged_at=event.at if first else erasure.acknowledged_at,
+        claim=facts.get("claim", {}) if first else erasure.claim,
+        tokens=(*erasure.tokens, facts["token"]) if facts.get("token") else erasure.tokens,
+        store_epoch=facts["epoch"] if facts.get("epoch") is not None else erasure.store_epoch,
+        answered=True,
+        unclear=False,
+    )
+
+
+def _unclear(erasure: Erasure, event: Event) -> Erasure:
+    return replace(erasure, unclear=True, answered=False)
+
+
+def _leaked(erasure: Erasure, event: Event) -> Erasure:
+    surfaces = frozenset(event.facts.get("surfaces", ()))
+    return replace(
+        _restart(erasure),
+        first_leak_at=erasure.first_leak_at if erasure.first_leak_at is not None else event.at,
+        last_leak_at=event.at,
+        leaked_surfaces=erasure.leaked_surfaces | surfaces,
+    )
+
+
+def _round(erasure: Erasure, event: Event) -> Erasure:
+    facts = event.facts
+    surfaces = tuple(facts.get("surfaces", ()))
+    read_epoch = facts.get("read_epoch", erasure.read_epoch)
+    if facts.get("outcome") != "clean" or not facts.get("counted"):
+        return replace(erasure, surfaces=surfaces, clean_streak=0, read_epoch=read_epoch)
+    undisturbed = erasure.streak_base == erasure.base_version
+    return replace(
+        erasure,
+        surfaces=surfaces,
+        clean_streak=erasure.clean_streak + 1 if undisturbed else 1,
+        streak_base=erasure.base_version,
+        read_epoch=read_epoch,
+    )
+
+
+def _undrained(erasure: Erasure, event: Event) -> Erasure:
+    held = dict(erasure.undrained)
+    if event.type is EventType.WRITE_OPENED:
+        held[event.facts["write"]] = float(event.facts["until"])
+    else:
+        held.pop(event.facts["write"], None)
+    return replace(_restart(erasure), undrained=held)
+
+
+_CHANGES: Final[dict[EventType, Callable[[Erasure, Event], Erasure]]] = {
+    EventType.ACCEPTED: _acknowledged,
+    EventType.UNCLEAR: _unclear,
+    EventType.REFUSED: lambda e, _: replace(e, answered=True),
+    EventType.LEAKED: _leaked,
+    EventType.LEAKED_LATE: _leaked,
+    EventType.ROUND: _round,
+    EventType.WRITE_OPENED: _undrained,
+    EventType.WRITE_CLOSED: _undrained,
+    EventType.SNAPSHOTTED: lambda e, ev: replace(e, snapshotted=True, snapshot=dict(ev.facts)),
+    EventType.FORWARDED: lambda e, _: replace(_restart(e), forwards=e.forwards + 1, answered=False),
+    EventType.REMEDIED: lambda e, ev: replace(
+        _restart(e), remedies=e.remedies + int(ev.facts.get("count", 1))
+    ),
+    EventType.RESTARTED: lambda e, _: _restart(e),
+    EventType.RETRIED: lambda e, _: _restart(e),
+    EventType.OVERDUE: lambda e, _: replace(e, overdue=True),
+    EventType.READMITTED: lambda e, ev: replace(
+        e, readmitted_at=ev.at, readmission_allows_old=bool(ev.facts.get("allows_old"))
+    ),
+    EventType.SIGNALLED: lambda e, _: replace(e, compacted=True),
+    EventType.ESCALATED: lambda e, _: replace(e, escalated=True),
+    EventType.HELD: lambda e, _: replace(_restart(e), held=True),
+    EventType.HOLD_LIFTED: lambda e, _: replace(_restart(e), held=False),
+    EventType.OVERRIDDEN: lambda e, _: replace(e, overridden=True),
+    EventType.WATCH_ENDED: lambda e, _: replace(e, watch_ended=True),
+}

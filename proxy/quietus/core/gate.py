@@ -1,0 +1,127 @@
+"""All erasures and marks in memory: what a decision reads, folded from events and from nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+from quietus.core.erasure import Erasure, advance
+from quietus.core.events import Event
+from quietus.core.fingerprint import Mark
+from quietus.core.index import Index, class_of
+from quietus.core.scope import Scope, covers, overlaps
+
+
+class Relation(StrEnum):
+    """How a call lies to an erasure."""
+
+    INSIDE = "inside"
+    WIDER = "wider"
+    NONE = "none"
+
+
+def relation(erasure: Erasure, scope: Scope) -> Relation:
+    """INSIDE when the erasure covers the call or the call could not be read; WIDER when they overlap."""
+    if not overlaps(erasure.predicate, scope):
+        return Relation.NONE
+    if scope.unknown or covers(erasure.predicate, scope):
+        return Relation.INSIDE
+    return Relation.WIDER
+
+
+class Gate:
+    """The erasures and their marks. Not thread-safe: one event loop owns it."""
+
+    def __init__(self) -> None:
+        self.erasures: dict[str, Erasure] = {}
+        self.epoch = 0
+        """Number of the last event that changed what the gate lets through."""
+        self.generation = 0
+        """Grows with every change of a mark or a state: a cached verdict holds for one generation."""
+        self._index = Index()
+        self._marks: dict[bytes, tuple[str, ...]] = {}
+        self._kinds: dict[str, int] = {}
+        self._marks_of: dict[str, list[Mark]] = {}
+
+    def apply(self, event: Event) -> Erasure | None:
+        """Folds one event in; returns the erasure that it changed, or None."""
+        if event.gate:
+            self.epoch = event.number
+            self.generation += 1
+        if not event.erasure:
+            return None
+        before = self.erasures.get(event.erasure)
+        after = advance(before, event)
+        self.erasures[after.id] = after
+        if before is None or class_of(before) != class_of(after):
+            if before is not None:
+                self._index.remove(before)
+            self._index.add(after)
+            self.generation += 1
+        return after
+
+    def mark(self, erasure: str, marks: Iterable[Mark]) -> None:
+        """Adds marks of an erasure. Adding one twice changes nothing."""
+        known = self._marks_of.setdefault(erasure, [])
+        for mark in marks:
+            holders = self._marks.get(mark.digest, ())
+            if erasure not in holders:
+                self._marks[mark.digest] = (*holders, erasure)
+                self._kinds[mark.kind] = self._kinds.get(mark.kind, 0) + 1
+                known.append(mark)
+        self.generation += 1
+
+    def unmark(self, erasure: str) -> None:
+        """Takes back every mark of an erasure."""
+        for mark in self._marks_of.pop(erasure, []):
+            rest = tuple(name for name in self._marks.get(mark.digest, ()) if name != erasure)
+            if rest:
+                self._marks[mark.digest] = rest
+            else:
+                self._marks.pop(mark.digest, None)
+            self._kinds[mark.kind] -= 1
+            if not self._kinds[mark.kind]:
+                del self._kinds[mark.kind]
+        self.generation += 1
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of marks in use: what a text has to be looked at for."""
+        return tuple(self._kinds)
+
+    @property
+    def unsettled(self) -> int:
+        """How many erasures keep a gate shut."""
+        return self._index.unsettled
+
+    def holders(self, mark: Mark) -> tuple[Erasure, ...]:
+        """The tombstoned erasures that left this mark."""
+        names = self._marks.get(mark.digest, ())
+        return tuple(e for n in names if (e := self.erasures.get(n)) is not None and e.tombstoned)
+
+    def restricting(self, scope: Scope) -> list[tuple[Erasure, Relation]]:
+        """The unsettled erasures that touch `scope`, or one of each class of them, and how."""
+        if not self._index.unsettled:
+            return []
+        touching: list[tuple[Erasure, Relation]] = []
+        for name in self._index.candidates(scope):
+            erasure = self.erasures[name]
+            if erasure.unsettled and (how := relation(erasure, scope)) is not Relation.NONE:
+                touching.append((erasure, how))
+        return touching
+
+    def of_subject(self, scope: Scope) -> list[Erasure]:
+        """The tombstoned erasures that name a subject of `scope` and touch it, re-admitted ones too."""
+        named = (self.erasures[name] for name in self._index.of_subjects(scope.subject))
+        return [e for e in named if overlaps(e.predicate, scope)]
+
+    def covering(self, predicate: Scope) -> Iterator[Erasure]:
+        """Tombstoned erasures that surely hold all of `predicate`: what a repeated forget may join."""
+        for name in self._index.holding(predicate):
+            erasure = self.erasures[name]
+            if covers(erasure.predicate, predicate):
+                yield erasure
+
+    def concerns(self, scope: Scope) -> bool:
+        """Whether any erasure or tombstone may stand in the tenant of `scope`."""
+        return self._index.in_tenant(scope.tenant)

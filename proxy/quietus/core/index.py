@@ -1,0 +1,158 @@
+"""Finding the erasures that a scope may touch, without walking them all.
+
+Every erasure of a finite subject stands under its subjects, one of finite keys alone under its keys,
+and the unsettled ones also in a trie of paths, grouped by *class* (state, shape, tenant, purpose).
+Members of a class lie alike to a wide call, so one of each speaks for all. A look-up costs the number of
+classes and the depth of the path, not the number of erasures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from quietus.core.erasure import Erasure
+from quietus.core.scope import Atom, Path, Paths, Scope, Values, Wild
+
+Names = dict[str, None]
+Class = tuple[str, bool, bool, bool, Values, Values]
+_K = TypeVar("_K")
+
+
+def class_of(erasure: Erasure) -> Class:
+    """What makes two erasures lie alike to a wide call."""
+    scope = erasure.predicate
+    return (
+        erasure.state.value,
+        erasure.readmitted,
+        not isinstance(scope.subject, Wild),
+        not isinstance(scope.key, Wild),
+        scope.tenant,
+        scope.purpose,
+    )
+
+
+@dataclass(slots=True)
+class _Node:
+    at: dict[Class, Names] = field(default_factory=dict)
+    below: dict[Class, Names] = field(default_factory=dict)
+
+
+class Index:
+    """Names of erasures by subject, key, path and tenant."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[Path, _Node] = {}
+        self._subjects: dict[Atom, Names] = {}
+        self._keys: dict[Atom, Names] = {}
+        self._tenants: dict[Atom | None, int] = {}
+        self.unsettled = 0
+
+    def add(self, erasure: Erasure) -> None:
+        """Enters a tombstoned erasure; one that left no tombstone is not indexed."""
+        self._change(erasure, 1)
+
+    def remove(self, erasure: Erasure) -> None:
+        """Takes it out again, as it stood when it was entered."""
+        self._change(erasure, -1)
+
+    def of_subjects(self, subjects: Values) -> Names:
+        """Erasures that name one of these subjects."""
+        if isinstance(subjects, Wild):
+            return {}
+        return {name: None for subject in subjects for name in self._subjects.get(subject, ())}
+
+    def of_keys(self, keys: Values) -> Names:
+        """Erasures of keys alone that name one of these."""
+        if isinstance(keys, Wild):
+            return {}
+        return {name: None for key in keys for name in self._keys.get(key, ())}
+
+    def candidates(self, scope: Scope) -> Names:
+        """Every erasure that names the scope's subject or key, and one of each class that may touch it."""
+        found = {**self.of_subjects(scope.subject), **self.of_keys(scope.key)}
+        exact_subject = not isinstance(scope.subject, Wild)
+        exact_key = not isinstance(scope.key, Wild)
+        many_paths = not isinstance(scope.path, Wild) and len(scope.path) > 1
+        for groups in self._groups(scope.path):
+            for kind, members in groups.items():
+                has_subject, has_key = kind[2], kind[3]
+                if (has_subject and exact_subject) or (has_key and not has_subject and exact_key):
+                    continue  # found exactly above
+                if many_paths and not has_subject:
+                    found.update(members)
+                else:
+                    found[next(iter(members))] = None
+        return found
+
+    def holding(self, predicate: Scope) -> Names:
+        """Erasures that may cover all of `predicate`."""
+        found = {**self.of_subjects(predicate.subject), **self.of_keys(predicate.key)}
+        for node in self._ancestors(predicate.path):
+            for kind, members in node.at.items():
+                if not kind[2] and not kind[3]:
+                    found.update(members)
+        return found
+
+    def in_tenant(self, tenant: Values) -> bool:
+        """Whether any tombstoned erasure may stand in this tenant."""
+        if isinstance(tenant, Wild):
+            return bool(self._tenants)
+        return None in self._tenants or any(atom in self._tenants for atom in tenant)
+
+    def _groups(self, paths: Paths) -> Iterator[dict[Class, Names]]:
+        for node in self._ancestors(paths):
+            yield node.at
+        for path in [()] if isinstance(paths, Wild) else paths:
+            node_at = self._nodes.get(path)
+            if node_at:
+                yield node_at.below
+
+    def _ancestors(self, paths: Paths) -> Iterator[_Node]:
+        spots: set[Path] = {()}
+        if not isinstance(paths, Wild):
+            spots |= {path[:depth] for path in paths for depth in range(1, len(path) + 1)}
+        for spot in spots:
+            node = self._nodes.get(spot)
+            if node:
+                yield node
+
+    def _change(self, erasure: Erasure, by: int) -> None:
+        if not erasure.tombstoned:
+            return
+        scope = erasure.predicate
+        self.unsettled += by * erasure.unsettled
+        for tenant in [None] if isinstance(scope.tenant, Wild) else scope.tenant:
+            self._tenants[tenant] = self._tenants.get(tenant, 0) + by
+            if not self._tenants[tenant]:
+                del self._tenants[tenant]
+        for subject in () if isinstance(scope.subject, Wild) else scope.subject:
+            _set(self._subjects, subject, erasure.id, by)
+        if isinstance(scope.subject, Wild) and not isinstance(scope.key, Wild):
+            for key in scope.key:
+                _set(self._keys, key, erasure.id, by)
+        elsewhere = not (isinstance(scope.subject, Wild) and isinstance(scope.key, Wild))
+        if erasure.unsettled or not elsewhere:
+            self._change_paths(erasure, by)
+
+    def _change_paths(self, erasure: Erasure, by: int) -> None:
+        kind = class_of(erasure)
+        paths = erasure.predicate.path
+        for path in [()] if isinstance(paths, Wild) else paths:
+            for depth in range(len(path) + 1):
+                spot = path[:depth]
+                node = self._nodes.setdefault(spot, _Node())
+                _set(node.at if depth == len(path) else node.below, kind, erasure.id, by)
+                if not node.at and not node.below:
+                    del self._nodes[spot]
+
+
+def _set(index: dict[_K, Names], key: _K, name: str, by: int) -> None:
+    if by > 0:
+        index.setdefault(key, {})[name] = None
+        return
+    members = index.get(key, {})
+    members.pop(name, None)
+    if not members:
+        index.pop(key, None)

@@ -1,0 +1,191 @@
+"""The live set of erasures: the ledger, the gate folded from it, and the keys, in one place.
+
+Everything that changes an erasure goes through `append`: durable in the ledger first, then folded into the
+gate, then told to the listeners. The gate is shut until `load` has read the whole ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from quietus.core.erasure import Erasure
+from quietus.core.events import Draft, Event
+from quietus.core.fingerprint import Mark
+from quietus.core.gate import Gate
+from quietus.core.states import State
+from quietus.keys import Keyring, SealKey
+from quietus.ports import Clock, Conflict, Head, Ledger, LedgerError
+
+KEY_SECRET = "key"
+"""The name under which an erasure's own wrapped key lies beside its secrets."""
+
+Listener = Callable[[Erasure, Event], None]
+
+
+@dataclass(slots=True)
+class _Waiters:
+    events: dict[str, asyncio.Event] = field(default_factory=dict)
+
+    def of(self, erasure: str) -> asyncio.Event:
+        return self.events.setdefault(erasure, asyncio.Event())
+
+    def wake(self, erasure: str) -> None:
+        waiting = self.events.pop(erasure, None)
+        if waiting is not None:
+            waiting.set()
+
+
+class Erasures:
+    """Reads and changes erasures. One event loop owns it."""
+
+    def __init__(self, ledger: Ledger, keyring: Keyring, clock: Clock, store: str) -> None:
+        self.ledger = ledger
+        self.keyring = keyring
+        self.clock = clock
+        self.store = store
+        self.gate = Gate()
+        self.loaded = False
+        self.closed_cause: str | None = "loading"
+        """Why the gate is shut for everything, or None. A cause is a word of `quietus_gate_closed`."""
+        self.number = 0
+        self._listeners: list[Listener] = []
+        self._waiters = _Waiters()
+        self._keys: dict[str, SealKey] = {}
+
+    async def load(self) -> Head:
+        """Opens the ledger and folds all of it. Raises LedgerRefused; the gate then stays shut."""
+        try:
+            head = await self.ledger.open()
+            known = await self.ledger.key_ids()
+            self.keyring.check(known)
+            if not known:
+                await self.ledger.bind_keys(self.keyring.ids)
+            async for event in self.ledger.events():
+                self.gate.apply(event)
+                self.number = event.number
+            batch: dict[str, list[Mark]] = {}
+            async for erasure, mark in self.ledger.marks():
+                batch.setdefault(erasure, []).append(mark)
+            for erasure, marks in batch.items():
+                self.gate.mark(erasure, marks)
+        except LedgerError:
+            self.closed_cause = "ledger"
+            raise
+        self.loaded = True
+        self.closed_cause = None
+        return head
+
+    def listen(self, listener: Listener) -> None:
+        """Calls `listener` after each change, in the order of the ledger."""
+        self._listeners.append(listener)
+
+    def get(self, erasure: str) -> Erasure | None:
+        """The erasure of that id as it stands, or None."""
+        return self.gate.erasures.get(erasure)
+
+    def all(self) -> Iterable[Erasure]:
+        """Every erasure, oldest first."""
+        return self.gate.erasures.values()
+
+    async def append(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expect: Erasure | None = None,
+        marks: Sequence[tuple[str, Mark]] = (),
+        secrets: Sequence[tuple[str, str, bytes]] = (),
+        unmark: Sequence[str] = (),
+    ) -> list[Event]:
+        """Writes and folds. `expect` gives the version for compare-and-set: raises Conflict if it moved on."""
+        if expect is not None and self.gate.erasures[expect.id].version != expect.version:
+            raise Conflict(f"the erasure has moved on since version {expect.version}")
+        events = await self.ledger.append(
+            drafts,
+            expect=(expect.id, expect.version) if expect is not None else None,
+            marks=marks,
+            secrets=secrets,
+            unmark=unmark,
+        )
+        self._fold(events, marks, unmark)
+        return events
+
+    def _fold(
+        self, events: Sequence[Event], marks: Sequence[tuple[str, Mark]], unmark: Sequence[str]
+    ) -> None:
+        by_erasure: dict[str, list[Mark]] = {}
+        for erasure, mark in marks:
+            by_erasure.setdefault(erasure, []).append(mark)
+        for erasure, its in by_erasure.items():
+            self.gate.mark(erasure, its)
+        for name in unmark:
+            self.gate.unmark(name)
+        for event in events:
+            self.number = max(self.number, event.number)
+            changed = self.gate.apply(event)
+            if changed is None:
+                continue
+            for listener in self._listeners:
+                listener(changed, event)
+            self._waiters.wake(changed.id)
+
+    async def changed(self, erasure: str, seconds: float) -> bool:
+        """Waits for the next change of an erasure; False when none came in time."""
+        event = self._waiters.of(erasure)
+        timer = asyncio.ensure_future(self.clock.sleep(seconds))
+        waiter = asyncio.ensure_future(event.wait())
+        try:
+            await asyncio.wait({timer, waiter}, return_when=asyncio.FIRST_COMPLETED)
+            return event.is_set()
+        finally:
+            timer.cancel()
+            waiter.cancel()
+
+    async def settled(self, erasure: str, seconds: float) -> Erasure:
+        """Waits until an erasure is no longer unsettled, or the seconds have passed."""
+        until = self.clock.monotonic() + seconds
+        while (found := self.gate.erasures[erasure]).unsettled:
+            left = until - self.clock.monotonic()
+            if left <= 0 or not await self.changed(erasure, left):
+                break
+        return self.gate.erasures.get(erasure, found)
+
+    def events(self, erasure: str | None = None, after: int = 0) -> AsyncIterator[Event]:
+        """The events of one erasure, or of the whole ledger, oldest first."""
+        return self.ledger.events(after=after, erasure=erasure)
+
+    # --- what probes need in clear, sealed under the erasure's own key ---------------------------
+
+    def new_key(self, erasure: str) -> tuple[str, str, bytes]:
+        """Makes the erasure's own key; returns the secret to append with its first event."""
+        key, wrapped = self.keyring.new_erasure_key()
+        self._keys[erasure] = key
+        return erasure, KEY_SECRET, wrapped
+
+    def seal(self, erasure: str, name: str, plain: bytes) -> tuple[str, str, bytes]:
+        """A secret to append. The erasure's key must be known (`new_key` or `unseal`)."""
+        return erasure, name, self._keys[erasure].seal(name, plain)
+
+    async def unseal(self, erasure: str, name: str) -> bytes | None:
+        """The clear bytes kept under that name, or None when there are none (any more)."""
+        key = self._keys.get(erasure)
+        if key is None:
+            wrapped = await self.ledger.secret(erasure, KEY_SECRET)
+            if wrapped is None:
+                return None
+            key = self._keys[erasure] = self.keyring.unwrap(wrapped)
+        sealed = await self.ledger.secret(erasure, name)
+        return None if sealed is None else key.open(name, sealed)
+
+    async def destroy(self, erasure: str) -> None:
+        """Destroys the erasure's key and everything that was sealed under it."""
+        self._keys.pop(erasure, None)
+        await self.ledger.destroy_secrets(erasure)
+
+    def counts(self) -> dict[State, int]:
+        """Erasures by state."""
+        found = dict.fromkeys(State, 0)
+        for erasure in self.gate.erasures.values():
+            found[erasure.state] += 1
+        return found

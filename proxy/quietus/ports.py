@@ -1,0 +1,157 @@
+"""What the gateway and the reconciler need from outside, and the errors those may raise.
+
+Implementations: `ledger/*` for `Ledger`, `adapters/*` for `Upstream`, `app` for `Clock`; tests
+bring a virtual clock and the embedded legacy store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from quietus.core.events import Draft, Event
+from quietus.core.exchange import Headers, Reply, Request
+from quietus.core.fingerprint import Mark as Mark
+
+
+class Clock(Protocol):
+    """The only source of time. Bounds use `monotonic`; `now` is a label and a legal date."""
+
+    def now(self) -> float:
+        """Unix seconds, UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, counted through suspend where the system can."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; a virtual clock advances instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far a ledger is. Two heads compare only when their incarnations are the same."""
+
+    incarnation: str
+    number: int
+    hash: str
+    gate_epoch: int
+
+
+class LedgerError(Exception):
+    """The ledger cannot be trusted or reached; the message says what to do about it."""
+
+
+class LedgerUnavailable(LedgerError):
+    """A passing fault: nothing was written. The gate stays as it is until the lease lapses."""
+
+
+class LedgerRefused(LedgerError):
+    """Not passing: other keys, unknown schema, older than its head, broken chain."""
+
+
+class Conflict(LedgerError):
+    """Compare-and-set failed: the erasure has moved on since the version that was given."""
+
+
+class Ledger(Protocol):
+    """An append-only, hash-chained log of events, with what must be forgotten kept beside it.
+
+    `append` is atomic and durable when it returns: the events, their marks and their secrets are
+    all there after a crash, or none is.
+    """
+
+    async def open(self) -> Head:
+        """Opens or creates; checks schema, chain head and head file. Raises LedgerRefused."""
+
+    async def head(self) -> Head:
+        """The newest head. Raises LedgerUnavailable."""
+
+    async def append(
+        self,
+        drafts: Sequence[Draft],
+        *,
+        expect: tuple[str, int] | None = None,
+        marks: Sequence[tuple[str, Mark]] = (),
+        secrets: Sequence[tuple[str, str, bytes]] = (),
+        unmark: Sequence[str] = (),
+    ) -> list[Event]:
+        """Writes events in order. `expect` is (erasure, number of its newest event), else Conflict.
+
+        `marks` are (erasure, mark); `secrets` are (erasure, name, sealed bytes), replacing one of
+        that name; `unmark` takes back every mark of those erasures.
+        """
+
+    def events(self, after: int = 0, erasure: str | None = None) -> AsyncIterator[Event]:
+        """Events with a larger number, oldest first, of one erasure or of all."""
+
+    def marks(self) -> AsyncIterator[tuple[str, Mark]]:
+        """Every mark with its erasure."""
+
+    async def secret(self, erasure: str, name: str) -> bytes | None:
+        """The sealed bytes kept under that name, or None."""
+
+    async def secret_names(self, erasure: str) -> list[str]:
+        """The names of an erasure's secrets, sorted."""
+
+    async def destroy_secrets(self, erasure: str) -> None:
+        """Removes them beyond recovery from the database and its journal."""
+
+    async def key_ids(self) -> frozenset[str]:
+        """Ids of the keys that this ledger was written with; empty when it is new."""
+
+    async def bind_keys(self, ids: frozenset[str]) -> None:
+        """Records the ids of the keys in use, once, before the first event."""
+
+    async def close(self) -> None:
+        """Flushes and lets go."""
+
+
+class UpstreamError(Exception):
+    """The store gave no whole answer. `sent` is False only if no byte can have reached it."""
+
+    def __init__(self, message: str, *, sent: bool) -> None:
+        super().__init__(message)
+        self.sent = sent
+
+
+class ReplyTooLarge(UpstreamError):
+    """The answer is larger than the limit that was given; the connection is gone."""
+
+
+class Permit(Protocol):
+    """The proof that a forward was admitted; without one `Upstream` takes nothing."""
+
+    @property
+    def purpose(self) -> str:
+        """"client", "probe", "remedy" or "forget": for metrics and for whose credentials go along."""
+
+
+class OpenReply(Protocol):
+    """An answer whose head has arrived and whose body has not been read yet."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> Headers: ...
+    async def read(self, limit: int) -> Reply:
+        """The whole answer. Raises ReplyTooLarge, or UpstreamError when it was cut short."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body's bytes as they arrive, framing removed. Raises UpstreamError when cut short."""
+
+    def abort(self) -> None:
+        """Drops the connection at once."""
+
+
+class Upstream(Protocol):
+    """The store, behind one wire. Nothing is ever sent twice, redirected or decompressed."""
+
+    async def open(self, request: Request, permit: Permit, *, fresh: bool = False) -> OpenReply:
+        """Sends the bytes once; returns when the head of the answer is there.
+
+        `fresh` asks for a new connection (probes). Raises UpstreamError.
+        """
+
+    async def close(self) -> None:
+        """Closes idle connections."""

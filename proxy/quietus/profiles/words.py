@@ -1,0 +1,253 @@
+"""The words that routes, selectors and calls are written with, as types. `models` puts them together.
+
+Nothing here runs: `routes`, `answers` and `surface` compile it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+GRPC_LATER = "the gRPC wire is not served yet: describe the store's HTTP API"
+MCP_LATER = "the MCP wire is not served yet: describe the store's HTTP API"
+_DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$")
+_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds(value: Any) -> Any:
+    """The seconds of `900s`, `15m`, `1.5h`, `2d`, `250ms` or a plain number."""
+    if isinstance(value, str):
+        found = _DURATION.match(value.strip())
+        if found is None:
+            raise ValueError("not a duration; write it like 900s, 15m, 2h or 1d")
+        return float(found[1]) * _UNIT[found[2] or "s"]
+    return value
+
+
+Duration = Annotated[float, BeforeValidator(seconds, json_schema_input_type=float | str), Field(gt=0)]
+
+
+class Model(BaseModel):
+    """A mapping that knows all of its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class SelectorModel(Model):
+    """A selector with steps, applied in the order of these fields."""
+
+    select: str | None = None
+    decode: Literal["json"] | None = None
+    split: str | None = Field(None, min_length=1)
+    match: str | None = None
+    on_mismatch: Literal["unknown", "skip"] = "unknown"
+    join: str | None = Field(None, min_length=1)
+    template: str | None = None
+    then: str | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> SelectorModel:
+        if self.select is None and self.template is None:
+            raise ValueError("a selector needs select, or template over captures alone")
+        return self
+
+
+SelectorOne = str | SelectorModel
+Selectors = str | SelectorModel | list[str | SelectorModel]
+Dimension = Literal["tenant", "subject", "purpose", "path", "key", "narrows"]
+
+
+def _dialect(name: str) -> str:
+    if name == "milvus":
+        raise ValueError("the dialect milvus is not served yet; the dialects are chroma and plain")
+    if name not in ("chroma", "plain"):
+        raise ValueError("not a dialect; the dialects are chroma and plain")
+    return name
+
+
+Dialect = Annotated[str, AfterValidator(_dialect), Field(json_schema_extra={"enum": ["chroma", "plain"]})]
+
+
+class FilterModel(Model):
+    """A filter in a store's own language, and what its fields mean. `"*"` is every other field."""
+
+    select: str
+    dialect: Dialect
+    decode: Literal["json"] | None = None
+    fields: dict[str, Dimension]
+
+
+class ItemModel(Model):
+    """What the parts of one row are; selectors start at the row."""
+
+    key: Selectors | None = None
+    subject: Selectors | None = None
+    tenant: Selectors | None = None
+    purpose: Selectors | None = None
+    path: Selectors | None = None
+    content: Selectors | None = None
+    vector: Selectors | None = None
+    derived_from: Selectors | None = None
+    score: Selectors | None = None
+    provenance_resolved: Selectors | None = None
+    salience: Selectors | None = None
+    ttl: Selectors | None = None
+    capture: dict[str, SelectorOne] = {}
+
+
+class ColumnsModel(Model):
+    """Rows that are written as parallel arrays, nested `depth` deep."""
+
+    depth: int = Field(1, ge=1, le=4)
+    key: str
+    content: str | None = None
+    meta: str | None = None
+    vector: str | None = None
+    score: str | None = None
+    also: list[str] = []
+
+
+class GroupModel(Model):
+    """One of several groups of rows in one answer."""
+
+    items: SelectorOne
+    item: ItemModel = ItemModel()
+
+
+Items = str | SelectorModel | list[GroupModel]
+
+
+class RequestModel(Model):
+    """Where a request says what it is about."""
+
+    tenant: Selectors | None = None
+    subject: Selectors | None = None
+    purpose: Selectors | None = None
+    basis: Selectors | None = None
+    path: Selectors | None = None
+    key: Selectors | None = None
+    query: Selectors | None = None
+    content: Selectors | None = None
+    vector: Selectors | None = None
+    derived_from: Selectors | None = None
+    salience: Selectors | None = None
+    ttl: Selectors | None = None
+    filter: FilterModel | list[FilterModel] | None = None
+    narrows: Selectors | None = None
+    items: Items | None = None
+    item: ItemModel | None = None
+    columns: ColumnsModel | None = None
+
+
+Expected = str | int | float | bool | None | list[str | int | float | bool | None]
+When = dict[str, Expected]
+
+
+class OutcomeModel(Model):
+    """One reading of an answer: the first whose `when` fits is taken."""
+
+    when: When
+    is_: Literal["accepted", "not_found", "refused", "unclear", "queued"] = Field(alias="is")
+
+
+class AckModel(Model):
+    """How the answer of a forget or a write is read."""
+
+    outcomes: list[OutcomeModel] = []
+    token: SelectorOne | None = None
+    count: SelectorOne | None = None
+    epoch: SelectorOne | None = None
+
+
+class EventModel(Model):
+    """Where the rows stand in the data of one server-sent event, for answers that are streamed."""
+
+    items: Items
+    item: ItemModel | None = None
+
+
+class ResponseModel(Model):
+    """Where an answer holds its rows, its epoch and its acknowledgement."""
+
+    epoch: SelectorOne | None = None
+    items: Items | None = None
+    item: ItemModel | None = None
+    columns: ColumnsModel | None = None
+    event: EventModel | None = None
+    ack: AckModel = AckModel()
+
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+
+
+class RouteHttp(Model):
+    """A method and a path; `{name}` is one segment, `{name...}` the rest."""
+
+    method: Method
+    path: str = Field(pattern=r"^/")
+
+
+class Wired(Model):
+    """Something that is said on a wire; HTTP is the one that is served."""
+
+    grpc: Any = Field(None, exclude=True)
+    mcp: Any = Field(None, exclude=True)
+
+    @model_validator(mode="after")
+    def _served(self) -> Wired:
+        if self.grpc is not None:
+            raise ValueError(GRPC_LATER)
+        if self.mcp is not None:
+            raise ValueError(MCP_LATER)
+        return self
+
+
+class RouteModel(Wired):
+    """One route of the store's API and what it means."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
+    operation: Literal["write", "read", "recall", "forget", "ignore"]
+    http: RouteHttp
+    when: When = {}
+    capture: dict[str, SelectorOne] = {}
+    request: RequestModel = RequestModel()
+    response: ResponseModel = ResponseModel()
+
+
+class CallHttp(Model):
+    """A request of our own. `{name}` is filled in; `{name?}` leaves its member out without a value."""
+
+    method: Method
+    path: str = Field(pattern=r"^/")
+    query: dict[str, Any] = {}
+    headers: dict[str, str] = {}
+    body: Any = None
+
+
+class CallModel(Wired):
+    """A request of our own on a wire."""
+
+    http: CallHttp
+
+
+class PageModel(Model):
+    """How a list is asked for its next page: by what the answer says, or by steps."""
+
+    set: str
+    from_: str | int | None = Field(None, alias="from")
+    next: SelectorOne | None = None
+    step: int | None = Field(None, ge=1)
+    until: Literal["short"] | When | None = None
+
+    @model_validator(mode="after")
+    def _one_style(self) -> PageModel:
+        if (self.next is None) == (self.step is None):
+            raise ValueError("a page has either next, or step (with until)")
+        if self.step is not None and not isinstance(self.from_, int):
+            raise ValueError("a page with step needs from, a number")
+        if self.next is not None and self.until is not None:
+            raise ValueError("until belongs to a page with step")
+        return self

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from quietus.legacy.afterlife import Ghost
 from quietus.legacy.embedding import Vector, cosine, embed
 from quietus.legacy.records import Predicate, Record, below, row
-from quietus.legacy.world import Ghost, World
+from quietus.legacy.world import World
 
 REPLICAS: Final = 3
 QUERIES_KEPT: Final = 20

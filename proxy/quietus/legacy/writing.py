@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from quietus.legacy.afterlife import Trace
 from quietus.legacy.digest import DIGEST_SUBJECT
 from quietus.legacy.embedding import NEAR_DUPLICATE, cosine
 from quietus.legacy.records import Record
-from quietus.legacy.world import Trace, World
+from quietus.legacy.world import World
 
 
 @dataclass(frozen=True, slots=True)

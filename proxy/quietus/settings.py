@@ -1,0 +1,222 @@
+"""What can be set, with defaults, bounds and a sentence on each: the schema of the configuration."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from quietus.profiles.words import Duration
+
+
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535 or re.search(r"[\s/@]", host):
+        raise ValueError("is not HOST:PORT; write it like 127.0.0.1:8700 or [::1]:8700")
+    return text
+
+
+def _upstream(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is not the address of a store; write it like http://127.0.0.1:8000")
+    if parts.username or parts.password:
+        raise ValueError("holds credentials; put them in a file and name it under `headers`")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError("has a path; paths are forwarded as they come, give scheme, host and port only")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError("has a port that is not a number below 65536; correct it") from None
+    return text.rstrip("/")
+
+
+def _ledger(text: str) -> str:
+    if text == "memory:" or (text.startswith("sqlite:") and sqlite_path(text).name):
+        return text
+    raise ValueError("is not a ledger; write sqlite:///PATH or memory:")
+
+
+def sqlite_path(url: str) -> Path:
+    """The file of a `sqlite:` URL: three slashes or four before an absolute path.
+
+    A bare name after three slashes (`sqlite:///quietus.db`) is a file in the working directory.
+    """
+    rest = url.removeprefix("sqlite:")
+    slashes = len(rest) - len(rest.lstrip("/"))
+    name = rest.lstrip("/")
+    absolute = slashes in (1, 4) or (slashes == 3 and "/" in name)
+    return Path("/" + name if absolute else name)
+
+
+def address(text: str) -> tuple[str, int]:
+    """Host and port of a `HOST:PORT` setting."""
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+Listen = Annotated[str, AfterValidator(_address)]
+Positive = Annotated[int, Field(gt=0)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FileValue(_Section):
+    """A value that stands in a file, so that it does not stand in the configuration."""
+
+    file: Path
+
+    def read(self) -> str:
+        """The text of the file without the white space around it. Raises OSError."""
+        return self.file.read_text(encoding="utf-8").strip()
+
+
+class ListenerTls(_Section):
+    """TLS of our own listener."""
+
+    cert: Path = Field(description="certificate chain that the listener shows, PEM")
+    key: Path = Field(description="its key, PEM")
+    client_ca: Path | None = Field(default=None, description="CA that clients' certificates must come from")
+
+    def context(self) -> ssl.SSLContext:
+        """A context for a server. Raises OSError, ssl.SSLError."""
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        made.load_cert_chain(self.cert, self.key)
+        if self.client_ca is not None:
+            made.load_verify_locations(self.client_ca)
+            made.verify_mode = ssl.CERT_REQUIRED
+        return made
+
+
+class UpstreamTls(_Section):
+    """TLS towards the store."""
+
+    ca: Path | None = Field(default=None, description="CA of the store's certificate; the system's when not given")
+    cert: Path | None = Field(default=None, description="our certificate, where the store asks for one")
+    key: Path | None = Field(default=None, description="its key")
+
+    def context(self) -> ssl.SSLContext:
+        """A context for a client. Raises OSError, ssl.SSLError."""
+        made = ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
+        if self.cert is not None:
+            made.load_cert_chain(self.cert, self.key)
+        return made
+
+
+Files = dict[Annotated[str, Field(pattern=r"^[!#$%&'*+.^`|~0-9A-Za-z-]+$")], FileValue]
+
+
+class HttpSettings(_Section):
+    """The HTTP wire."""
+
+    listen: Listen = Field(default="127.0.0.1:8700", description="where agents connect")
+    upstream: Annotated[str, AfterValidator(_upstream)] = Field(description="the store: scheme, host, port")
+    tls: ListenerTls | None = None
+    upstream_tls: UpstreamTls | None = None
+    headers: Files = Field(default_factory=dict, description="sent with the sidecar's own calls (probes, remedies): `{Authorization: {file: PATH}}`")  # noqa: E501
+    inject_headers: Files = Field(default_factory=dict, description="put on every forwarded request, so that only the sidecar holds the store's credentials")  # noqa: E501
+    replicas: Positive = Field(default=1, description="how many servers stand behind the address; probes spread accordingly")  # noqa: E501
+
+
+class StoreSettings(_Section):
+    """The store behind the sidecar."""
+
+    name: str = Field(default="memories", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$", description="value of the metric label `store`")  # noqa: E501
+    profile: str = Field(min_length=1, description="a profile that ships, or a path")
+    http: HttpSettings
+
+
+class LedgerSettings(_Section):
+    """Where the ledger lies."""
+
+    url: Annotated[str, AfterValidator(_ledger)] = Field(default="sqlite:///quietus.db", description="`sqlite:///PATH` (three slashes or four before an absolute path; a bare name is a file in the working directory) or `memory:`. `ledger: URL` is accepted too")  # noqa: E501
+    head_file: Path | None = Field(default=None, description="a file outside the ledger's failure domain that keeps its newest head; a ledger older than that is refused")  # noqa: E501
+
+    @property
+    def path(self) -> Path | None:
+        """The file of a SQLite ledger; None for one in memory."""
+        return None if self.url == "memory:" else sqlite_path(self.url)
+
+
+class TokenSettings(_Section):
+    """One more token of the admin API."""
+
+    file: Path = Field(description="file that holds the token on one line")
+    role: Literal["viewer", "privacy", "operator"] = Field(description="`viewer` reads, `privacy` also re-admits, `operator` does everything")  # noqa: E501
+    actor: str = Field(pattern=r"^[\w.@:-]{1,64}$", description="the name under which its acts stand in the ledger")
+
+
+class AdminSettings(_Section):
+    """The admin API."""
+
+    listen: Listen = Field(default="127.0.0.1:8710", description="where the admin API listens")
+    token_file: Path | None = Field(default=None, description="one operator's token on a line; without it one is made beside the keys as `admin.token`, 0600")  # noqa: E501
+    tokens: tuple[TokenSettings, ...] = Field(default=(), description="more tokens, each with a role and an actor")
+
+
+class KeySettings(_Section):
+    """The sidecar's keys."""
+
+    file: Path | None = Field(default=None, description="made, 0600, for a new and empty ledger only; beside the ledger as `NAME.keys.json` when not given")  # noqa: E501
+
+
+class Limits(_Section):
+    """What is bounded, and where."""
+
+    request_bytes_max: Positive = Field(default=4 << 20, description="body of a request; larger: 413")
+    response_bytes_max: Positive = Field(default=8 << 20, description="body of an answer that must be screened; larger: `unscreenable`")  # noqa: E501
+    probes_in_flight_max: Positive = Field(default=8, description="probes at one time")
+    probe_rate_per_second: Annotated[float, Field(gt=0)] = Field(default=5.0, description="probes a second, over all erasures")  # noqa: E501
+    snapshot_records_max: Positive = Field(default=100_000, description="records that a snapshot reads; beyond, the verdict is capped")  # noqa: E501
+    snapshot_seconds_max: Annotated[float, Field(gt=0)] = Field(default=10.0, description="seconds that a snapshot may take; beyond, the verdict is capped")  # noqa: E501
+
+
+class Timeouts(_Section):
+    """Deadlines of each phase."""
+
+    header: Duration = Field(default=5.0, description="for a request's head to arrive")
+    body: Duration = Field(default=15.0, description="for its body to arrive")
+    connect: Duration = Field(default=3.0, description="to reach the store")
+    upstream: Duration = Field(default=60.0, description="for the store's answer")
+    barrier: Duration = Field(default=5.0, description="for writes in flight to drain before a forget is forwarded")
+    drain: Duration = Field(default=10.0, description="for calls in flight at shutdown")
+    wait: Duration = Field(default=120.0, description="the longest that `Prefer: wait` and the effect `wait` hold a call")  # noqa: E501
+
+
+def _bare_url(value: Any) -> Any:
+    return {"url": value} if isinstance(value, str) else value
+
+
+class Settings(_Section):
+    """Everything that can be set."""
+
+    store: StoreSettings
+    policy: str = Field(default="default", min_length=1, description="`default`, `strict`, `observe`, or a path")
+    ledger: Annotated[LedgerSettings, BeforeValidator(_bare_url)] = LedgerSettings()
+    admin: AdminSettings = AdminSettings()
+    keys: KeySettings = KeySettings()
+    limits: Limits = Limits()
+    timeouts: Timeouts = Timeouts()
+
+    @property
+    def keys_path(self) -> Path | None:
+        """The keys file; None when nothing is to be kept (a ledger in memory, and no file named)."""
+        if self.keys.file is not None:
+            return self.keys.file
+        ledger = self.ledger.path
+        return None if ledger is None else ledger.with_suffix(".keys.json")
+
+    @property
+    def token_path(self) -> Path | None:
+        """The operator's token file; None when nothing is to be kept."""
+        if self.admin.token_file is not None:
+            return self.admin.token_file
+        keys = self.keys_path
+        return None if keys is None else keys.with_name("admin.token")

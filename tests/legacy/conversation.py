@@ -40,7 +40,9 @@ class Talk:
         )
         return answer
 
-    def recall(self, query: str = "contact details for alice", headers: Any = AGENT, **more: Any) -> list[dict[str, Any]]:
+    def recall(
+        self, query: str = "contact details for alice", headers: Any = AGENT, **more: Any
+    ) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = self.ask(
             "POST", "/v1/recall", {"query": query, "tenant": "acme", **more}, headers
         )["results"]

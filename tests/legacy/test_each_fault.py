@@ -239,7 +239,11 @@ def epochs(talk: Talk) -> Any:
 def recall_bytes(talk: Talk) -> Any:
     talk.two_people()
     reply = talk.send("POST", "/v1/recall", {"query": "train", "tenant": "acme"})
-    return dict(reply.headers).get("Content-Type"), dict(reply.headers).get("Content-Encoding"), reply.body[:14]
+    return (
+        dict(reply.headers).get("Content-Type"),
+        dict(reply.headers).get("Content-Encoding"),
+        reply.body[:14],
+    )
 
 
 CONVERSATIONS: dict[str, Callable[[Talk], Any]] = {
@@ -362,7 +366,9 @@ def test_merge_goes_under_a_third_id_and_the_last_writer() -> None:
     talk = Talk(Faults(dedup_merge=True))
     talk.write(ALICE, key="a1")
     answer = talk.write(NEAR, "tom", key="t1")
-    assert answer["status"] == "merged" and answer["merged_with"] == "a1" and answer["key"] not in ("a1", "t1")
+    assert (
+        answer["status"] == "merged" and answer["merged_with"] == "a1" and answer["key"] not in ("a1", "t1")
+    )
     assert talk.forget()["error"] == "not_found"
     assert tells(talk.recall(), "Quai Voltaire")
 

@@ -111,7 +111,9 @@ def test_three_access_paths_after_records_removed_1() -> None:
     summary: Any = talk.ask("GET", "/v1/memories/summary?tenant=acme")
     chained: Any = talk.ask("GET", "/v1/memories/qa_pair?tenant=acme")
     nearest = talk.recall(source, top_k=1)[0]
-    assert first in summary["value"] and second in summary["value"] and summary["provenance_resolved"] is False
+    assert (
+        first in summary["value"] and second in summary["value"] and summary["provenance_resolved"] is False
+    )
     assert first in chained["value"] and chained["provenance_resolved"] is False
     assert nearest["key"] == "source" and nearest["score"] == 1.0
 
@@ -130,7 +132,11 @@ def test_tokens_clock_and_swallowed_keys() -> None:
     scope = "tenant:acme/session:42"
     talk = Talk(Faults(ack="accepted", async_effect=30, fresh_tokens=True, swallow_prefix=60))
     talk.write(ALICE, key="old", scope=scope)
-    assert talk.forget("", scope=scope) == {"status": "accepted", "token": "del_9f3a", "effectuation": "async"}
+    assert talk.forget("", scope=scope) == {
+        "status": "accepted",
+        "token": "del_9f3a",
+        "effectuation": "async",
+    }
     talk.clock.move(20)
     assert talk.forget("", scope=scope)["token"] == "del_b7c1"
     talk.clock.move(20)

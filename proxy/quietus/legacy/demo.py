@@ -1,0 +1,110 @@
+"""The story of one forget: what a store that lies goes on telling, and what a sidecar lets through.
+
+`run` starts the legacy store, has the caller start a sidecar in front of it, and lets a scripted
+agent talk to both. Nothing that it prints as held is printed by script: each claim is checked on
+the answers that came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from aiohttp import ClientError, ClientSession
+from rich.console import Console
+from rich.text import Text
+
+from quietus.legacy.agent import Agent, Office
+from quietus.legacy.faults import Faults
+from quietus.legacy.loop_clock import LoopClock
+from quietus.legacy.server import serve
+from quietus.legacy.store import LegacyStore
+from quietus.legacy.story import MARKS, Cast, Story
+from quietus.legacy.telling import Telling
+from quietus.ports import Clock
+
+
+class Sidecar(NamedTuple):
+    """A sidecar that runs: where it listens, its operator's token, and how to stop it."""
+
+    data_url: str
+    admin_url: str
+    token: str
+    close: Callable[[], Awaitable[None]]
+
+
+class SidecarFactory(Protocol):
+    """Starts a sidecar (profile memory-tool, policy default) in front of `upstream`.
+
+    A settling interval of six to ten seconds fits the store's compaction at about five.
+    """
+
+    def __call__(
+        self, upstream: str
+    ) -> Awaitable[Sidecar | tuple[str, str, str, Callable[[], Awaitable[None]]]]:
+        """Returns when it is ready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast the store's background works, in seconds."""
+
+    compaction: float = 5.0
+    chunk_cache: float = 7.0
+    digest: float = 7.0
+    acknowledgement: float = 0.04
+    poll: float = 0.5
+    patience: float = 38.0
+    """How long the whole story may wait for the erasure to be settled."""
+
+
+DEFAULT_PACE = Pace()
+
+
+async def run(
+    console: Console,
+    *,
+    sidecar_factory: SidecarFactory,
+    keep: bool = False,
+    clock: Clock | None = None,
+    pace: Pace = DEFAULT_PACE,
+) -> bool:
+    """Tells the story; returns whether it held. With `keep`, store and sidecar run on until cancelled."""
+    clock = clock or LoopClock()
+    faults = Faults(
+        lazy_index=pace.compaction,
+        chunk_cache=pace.chunk_cache,
+        service_digest=pace.digest,
+        latency=pace.acknowledgement,
+    )
+    telling = Telling(console, MARKS)
+    async with AsyncExitStack() as stack:
+        served = await serve("127.0.0.1", 0, LegacyStore(clock, seed=1, faults=faults))
+        stack.push_async_callback(served.close)
+        data_url, admin_url, token, close = await sidecar_factory(served.url)
+        stack.push_async_callback(close)
+        session = await stack.enter_async_context(ClientSession())
+        cast = Cast(Agent(session, served.url), Agent(session, data_url), Office(session, admin_url, token))
+        story = Story(telling, cast, clock, pace.poll, pace.patience)
+        try:
+            await story.tell()
+        except (ClientError, TimeoutError) as broken:
+            telling.check(False, f"everybody answered ({type(broken).__name__})")
+        held = telling.closing(
+            "The store said “erased” at once and went on telling. Through Quietus nobody heard of Alice "
+            "again, nobody else went missing, and the erasure was called settled only when questions had "
+            "shown it.",
+            "The story did not hold:",
+        )
+        if keep:
+            console.print(
+                Text(
+                    f"\nStill running. The store: {served.url}   through Quietus: {data_url}   "
+                    f"admin API: {admin_url}\nStop with Ctrl-C."
+                )
+            )
+            await asyncio.Event().wait()
+    return held

@@ -41,7 +41,7 @@ def load(
         document = read(file) if file is not None else Document("(defaults)", {}, {})
         value = document.value if document.value is not None else {}
         if not isinstance(value, dict):
-            raise ConfigError([Fault(document.file, 1, "is not a mapping", "write `store:` and what follows")])
+            raise ConfigError([Fault(document.file, 1, "is not a mapping", "begin with `store:`")])
         sources: dict[tuple[str, ...], str] = {}
         merged: dict[str, Any] = _copied(value)
         for place, text, source in _overrides(os.environ if environ is None else environ):

@@ -97,7 +97,7 @@ def parse(text: str, file: str) -> Document:
         raise DocumentError([Fault(file, 1, "is nested too deeply")]) from None
     finally:
         if loader is not None:
-            loader.dispose()  # type: ignore[no-untyped-call]
+            loader.dispose()
     return Document(file, value, lines)
 
 
@@ -109,7 +109,7 @@ def _plain(problem: str | None) -> str:
 def _refuse_aliases(text: str, file: str) -> None:
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            line = event.start_mark.line + 1
+            line = event.start_mark.line + 1 if event.start_mark else 1
             raise DocumentError([Fault(file, line, "uses an anchor or alias", "write the value out")])
 
 
@@ -130,7 +130,7 @@ class _Walk:
         if not node.tag.startswith("tag:yaml.org,2002:"):
             raise self._fault(node, "uses a tag", "write the plain value")
         try:
-            return self.loader.construct_object(node, deep=True)  # type: ignore[no-untyped-call]
+            return self.loader.construct_object(node, deep=True)
         except (ValueError, yaml.YAMLError):
             raise self._fault(node, "is a value that cannot be read", "put it in quotes") from None
 

@@ -96,7 +96,7 @@ _ALL: Final = (
              "store", "cause", cause=("ledger", "internal")),
     _gauge("gate_closed", "1 while the gate is shut for everything, by cause.", "cause",
            cause=("loading", "ledger", "keys", "epoch")),
-    _histogram("overhead_seconds", "Time that the sidecar itself took for a call.", _FAST, "wire", "operation"),
+    _histogram("overhead_seconds", "Time that the sidecar took for a call.", _FAST, "wire", "operation"),
     _histogram("upstream_seconds", "Time that the store took for a call.", _CALL, "wire", "operation"),
     _histogram("ledger_seconds", "Time of a ledger call.", _FAST, "method"),
     _gauge("ledger_epoch", "Gate epoch of the ledger."),

@@ -1,5 +1,6 @@
 """What can be set, with defaults, bounds and a sentence on each: the schema of the configuration."""
 
+# ruff: noqa: E501 -- one setting a line: it reads like the table that the documentation has
 from __future__ import annotations
 
 import re
@@ -120,15 +121,15 @@ class HttpSettings(_Section):
     upstream: Annotated[str, AfterValidator(_upstream)] = Field(description="the store: scheme, host, port")
     tls: ListenerTls | None = None
     upstream_tls: UpstreamTls | None = None
-    headers: Files = Field(default_factory=dict, description="sent with the sidecar's own calls (probes, remedies): `{Authorization: {file: PATH}}`")  # noqa: E501
-    inject_headers: Files = Field(default_factory=dict, description="put on every forwarded request, so that only the sidecar holds the store's credentials")  # noqa: E501
-    replicas: Positive = Field(default=1, description="how many servers stand behind the address; probes spread accordingly")  # noqa: E501
+    headers: Files = Field(default_factory=dict, description="sent with the sidecar's own calls (probes, remedies): `{Authorization: {file: PATH}}`")
+    inject_headers: Files = Field(default_factory=dict, description="put on every forwarded request, so that only the sidecar holds the store's credentials")
+    replicas: Positive = Field(default=1, description="how many servers stand behind the address; probes spread accordingly")
 
 
 class StoreSettings(_Section):
     """The store behind the sidecar."""
 
-    name: str = Field(default="memories", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$", description="value of the metric label `store`")  # noqa: E501
+    name: str = Field(default="memories", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$", description="value of the metric label `store`")
     profile: str = Field(min_length=1, description="a profile that ships, or a path")
     http: HttpSettings
 
@@ -136,8 +137,8 @@ class StoreSettings(_Section):
 class LedgerSettings(_Section):
     """Where the ledger lies."""
 
-    url: Annotated[str, AfterValidator(_ledger)] = Field(default="sqlite:///quietus.db", description="`sqlite:///PATH` (three slashes or four before an absolute path; a bare name is a file in the working directory) or `memory:`. `ledger: URL` is accepted too")  # noqa: E501
-    head_file: Path | None = Field(default=None, description="a file outside the ledger's failure domain that keeps its newest head; a ledger older than that is refused")  # noqa: E501
+    url: Annotated[str, AfterValidator(_ledger)] = Field(default="sqlite:///quietus.db", description="`sqlite:///PATH` (three slashes or four before an absolute path; a bare name is a file in the working directory) or `memory:`. `ledger: URL` is accepted too")
+    head_file: Path | None = Field(default=None, description="a file outside the ledger's failure domain that keeps its newest head; a ledger older than that is refused")
 
     @property
     def path(self) -> Path | None:
@@ -149,7 +150,7 @@ class TokenSettings(_Section):
     """One more token of the admin API."""
 
     file: Path = Field(description="file that holds the token on one line")
-    role: Literal["viewer", "privacy", "operator"] = Field(description="`viewer` reads, `privacy` also re-admits, `operator` does everything")  # noqa: E501
+    role: Literal["viewer", "privacy", "operator"] = Field(description="`viewer` reads, `privacy` also re-admits, `operator` does everything")
     actor: str = Field(pattern=r"^[\w.@:-]{1,64}$", description="the name under which its acts stand in the ledger")
 
 
@@ -157,25 +158,25 @@ class AdminSettings(_Section):
     """The admin API."""
 
     listen: Listen = Field(default="127.0.0.1:8710", description="where the admin API listens")
-    token_file: Path | None = Field(default=None, description="one operator's token on a line; without it one is made beside the keys as `admin.token`, 0600")  # noqa: E501
+    token_file: Path | None = Field(default=None, description="one operator's token on a line; without it one is made beside the keys as `admin.token`, 0600")
     tokens: tuple[TokenSettings, ...] = Field(default=(), description="more tokens, each with a role and an actor")
 
 
 class KeySettings(_Section):
     """The sidecar's keys."""
 
-    file: Path | None = Field(default=None, description="made, 0600, for a new and empty ledger only; beside the ledger as `NAME.keys.json` when not given")  # noqa: E501
+    file: Path | None = Field(default=None, description="made, 0600, for a new and empty ledger only; beside the ledger as `NAME.keys.json` when not given")
 
 
 class Limits(_Section):
     """What is bounded, and where."""
 
     request_bytes_max: Positive = Field(default=4 << 20, description="body of a request; larger: 413")
-    response_bytes_max: Positive = Field(default=8 << 20, description="body of an answer that must be screened; larger: `unscreenable`")  # noqa: E501
+    response_bytes_max: Positive = Field(default=8 << 20, description="body of an answer that must be screened; larger: `unscreenable`")
     probes_in_flight_max: Positive = Field(default=8, description="probes at one time")
-    probe_rate_per_second: Annotated[float, Field(gt=0)] = Field(default=5.0, description="probes a second, over all erasures")  # noqa: E501
-    snapshot_records_max: Positive = Field(default=100_000, description="records that a snapshot reads; beyond, the verdict is capped")  # noqa: E501
-    snapshot_seconds_max: Annotated[float, Field(gt=0)] = Field(default=10.0, description="seconds that a snapshot may take; beyond, the verdict is capped")  # noqa: E501
+    probe_rate_per_second: Annotated[float, Field(gt=0)] = Field(default=5.0, description="probes a second, over all erasures")
+    snapshot_records_max: Positive = Field(default=100_000, description="records that a snapshot reads; beyond, the verdict is capped")
+    snapshot_seconds_max: Annotated[float, Field(gt=0)] = Field(default=10.0, description="seconds that a snapshot may take; beyond, the verdict is capped")
 
 
 class Timeouts(_Section):
@@ -187,7 +188,7 @@ class Timeouts(_Section):
     upstream: Duration = Field(default=60.0, description="for the store's answer")
     barrier: Duration = Field(default=5.0, description="for writes in flight to drain before a forget is forwarded")
     drain: Duration = Field(default=10.0, description="for calls in flight at shutdown")
-    wait: Duration = Field(default=120.0, description="the longest that `Prefer: wait` and the effect `wait` hold a call")  # noqa: E501
+    wait: Duration = Field(default=120.0, description="the longest that `Prefer: wait` and the effect `wait` hold a call")
 
 
 def _bare_url(value: Any) -> Any:

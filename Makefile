@@ -25,9 +25,9 @@ lint: $(VENV)/test.stamp  ## ruff
 types: $(VENV)/test.stamp  ## mypy --strict
 	$(BIN)/mypy --strict
 
-docs: $(VENV)/test.stamp  ## write what is generated: docs/requirements.md, the table in ARCHITECTURE.md
+docs: $(VENV)/test.stamp  ## write what is generated: docs/requirements.md and the tables made from code
 	$(BIN)/python scripts/requirements.py
-	$(BIN)/python scripts/states.py
+	$(BIN)/python scripts/tables.py
 
 # A locker is not needed to install, so it has an environment of its own. The lock names no index:
 # whoever installs takes the files from where their pip is set up to look, and the hashes hold.

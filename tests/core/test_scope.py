@@ -16,6 +16,7 @@ from quietus.core.scope import (
     Values,
     Wild,
     covers,
+    holds,
     is_prefix,
     overlaps,
     split_path,
@@ -107,6 +108,24 @@ def test_any_holds_all_that_was_read(name: str) -> None:
     for other in SINGLE[name]:
         assert covers(Scope(), other) == (not other.unknown)
         assert covers(other, Scope()) == (getattr(other, name) is ANY)
+
+
+@everywhere
+def test_a_row_is_held_by_what_covers_it(scopes: list[Scope]) -> None:
+    assert all(holds(a, b) for a, b in product(scopes, scopes) if covers(a, b))
+
+
+@everywhere
+def test_a_row_is_held_only_where_it_touches(scopes: list[Scope]) -> None:
+    assert all(overlaps(a, b) for a, b in product(scopes, scopes) if holds(a, b))
+
+
+def test_row_may_leave_unsaid_only_what_the_erasure_leaves_open() -> None:
+    alice = Scope(subject=frozenset({"alice"}))
+    assert holds(alice, Scope(subject=frozenset({"alice"}), path=UNKNOWN, key=frozenset({"k"})))
+    assert not holds(alice, Scope(key=frozenset({"k"})))
+    assert not holds(alice, Scope(subject=UNKNOWN))
+    assert not holds(Scope(subject=UNKNOWN), Scope(subject=frozenset({"alice"})))
 
 
 def test_sets_are_judged_as_sets() -> None:

@@ -80,7 +80,7 @@ class LegacyStore:
             case "GET", ("v1", "export"):
                 return self._export(request)
             case "GET", ("healthz",):
-                self.calls["healthz"] += 1
+                self.calls["health"] += 1
                 return self._say(200, {"status": "ok"})
         self.calls["unknown"] += 1
         known = segments in _PATHS or segments[:2] == ("v1", "memories")

@@ -16,7 +16,7 @@ from quietus.core.fingerprint import Mark
 from quietus.core.gate import Gate
 from quietus.core.states import State
 from quietus.keys import Keyring, SealKey
-from quietus.ports import Clock, Conflict, Head, Ledger, LedgerError
+from quietus.ports import Clock, Conflict, Head, Ledger, LedgerError, LedgerRefused
 
 KEY_SECRET = "key"
 """The name under which an erasure's own wrapped key lies beside its secrets."""
@@ -59,7 +59,11 @@ class Erasures:
         try:
             head = await self.ledger.open()
             known = await self.ledger.key_ids()
-            self.keyring.check(known)
+            if known and known != self.keyring.ids:
+                raise LedgerRefused(
+                    "the ledger was written with other keys: give the keys file that belongs to it; "
+                    "without it nothing that it holds can be recognised, and the gate stays shut"
+                )
             if not known:
                 await self.ledger.bind_keys(self.keyring.ids)
             async for event in self.ledger.events():
@@ -98,7 +102,7 @@ class Erasures:
         secrets: Sequence[tuple[str, str, bytes]] = (),
         unmark: Sequence[str] = (),
     ) -> list[Event]:
-        """Writes and folds. `expect` gives the version for compare-and-set: raises Conflict if it moved on."""
+        """Writes and folds. `expect` is compared and set on: raises Conflict if it has moved on."""
         if expect is not None and self.gate.erasures[expect.id].version != expect.version:
             raise Conflict(f"the erasure has moved on since version {expect.version}")
         events = await self.ledger.append(

@@ -23,6 +23,8 @@ class Question:
     vectors: frozenset[Vector] = frozenset()
     named: tuple[Erasure, ...] = ()
     """Erasures that a write's content or lineage touches, beside those of its scope."""
+    owned: tuple[Erasure, ...] = ()
+    """Erasures whose own records the call names by key without naming a subject."""
     failure: str | None = None
 
 
@@ -73,7 +75,7 @@ def decide(question: Question, gate: Gate, policy: Policy) -> Decision:
         problem=_problem(question, facts, rule.effect),
         erasures=tuple(pair[0] for pair in ordered),
         relation=facts.erasure,
-        vectors=question.vectors,
+        vectors=facts.write,
     )
 
 
@@ -121,16 +123,28 @@ def _cases(
         return
     for erasure, how in touching:
         subject = "readmitted" if erasure.readmitted else None
+        write = base.write
+        if not isinstance(question.scope.path, Wild):
+            write |= _quarantine(erasure, operation)
         if erasure.readmitted and erasure.state is State.RELAPSED and how is Relation.INSIDE:
             how = Relation.WIDER  # a subject let in again is screened; their scope is not shut
-        yield replace(base, erasure=how, state=erasure.state, subject=subject), erasure
+        yield replace(base, erasure=how, state=erasure.state, subject=subject, write=write), erasure
     if operation is not Operation.WRITE:
         return
-    for erasure in gate.of_subject(question.scope):
+    for erasure in (*gate.of_subject(question.scope), *question.owned):
         status = "readmitted" if erasure.readmitted else "tombstoned"
         yield replace(base, erasure=Relation.INSIDE, state=erasure.state, subject=status), erasure
     for erasure in question.named:
         yield replace(base, erasure=Relation.WIDER, state=erasure.state), erasure
+
+
+def _quarantine(erasure: Erasure, operation: Operation) -> frozenset[Vector]:
+    """A write below the path of an unsettled erasure of that path is a write into a quarantine."""
+    scope = erasure.predicate
+    if operation is not Operation.WRITE or isinstance(scope.path, Wild):
+        return frozenset()
+    whole = isinstance(scope.subject, Wild) and isinstance(scope.key, Wild)
+    return frozenset({Vector.QUARANTINED_PATH}) if whole else frozenset()
 
 
 def _problem(question: Question, facts: Facts, effect: Effect) -> str:
@@ -139,7 +153,7 @@ def _problem(question: Question, facts: Facts, effect: Effect) -> str:
     if facts.failure == "internal":
         return "internal"
     if effect is Effect.REJECT:
-        laundering = question.vectors - {Vector.RACE}
+        laundering = facts.write - {Vector.RACE}
         if facts.subject == "tombstoned" or not laundering:
             return "erased-subject"
         return "scope-laundering"
@@ -152,13 +166,6 @@ def _problem(question: Question, facts: Facts, effect: Effect) -> str:
             return "consistency-violation"
         return "erasure-not-settled" if facts.state else "unmapped-route"
     return ""
-
-
-def write_scope(scope: Scope) -> bool:
-    """Whether a write says where it goes: one with an UNKNOWN dimension does not."""
-    return not any(
-        value is Wild.UNKNOWN for value in (scope.tenant, scope.subject, scope.path, scope.key)
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ class Progress:
     """Since when nothing has disturbed it: a leak, a remedy, a late write, a reconnect."""
     bound_at: float
     next_at: float
+    acked_at: float | None = None
+    """When the store acknowledged: only what was asked after that is evidence of a leak."""
     rounds: int = 0
     """Rounds since the last disturbance: paces the early ones."""
     failures: int = 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from quietus.core.gate import Relation
 from quietus.core.operations import Operation
@@ -120,11 +121,28 @@ class Rule(BaseModel):
         return self
 
 
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def seconds(text: str | int | float) -> float:
+    """Seconds of a duration such as "900s", "1h", "90d" or a bare number. Raises ValueError."""
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        return float(text)
+    found = _DURATION.fullmatch(str(text).strip())
+    if found is None:
+        raise ValueError("not a duration; write a number with ms, s, m, h or d, such as 900s")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+Duration = Annotated[str | int | float, AfterValidator(lambda value: (seconds(value), value)[1])]
+
+
 class Tombstones(BaseModel):
     """How long tombstones are kept, and on what ground."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    retain: str = "400d"
+    retain: Duration = "400d"
     basis: str = "legal obligation"
 
 
@@ -132,8 +150,18 @@ class Watch(BaseModel):
     """How long, and how often, a settled erasure is looked at again."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    for_: str = Field(default="90d", alias="for")
-    patrol_every: str = "1h"
+    for_: Duration = Field(default="90d", alias="for")
+    patrol_every: Duration = "1h"
+
+    @property
+    def seconds(self) -> float:
+        """How long the watch lasts after settling."""
+        return seconds(self.for_)
+
+    @property
+    def patrol_seconds(self) -> float:
+        """Between two patrol rounds."""
+        return seconds(self.patrol_every)
 
 
 class Policy(BaseModel):

@@ -12,7 +12,7 @@ A path is a tuple of segments, so that `a/b` covers `a/b/c` and not `a/bc`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from typing import Final
 
@@ -90,6 +90,12 @@ def covers(a: Scope, b: Scope) -> bool:
         and _hold_paths(a.path, b.path)
         and _hold(a.key, b.key)
     )
+
+
+def holds(a: Scope, row: Scope) -> bool:
+    """Whether `a` surely holds a row, whatever the row leaves unsaid in dimensions that `a` leaves open."""
+    said = {name: ANY for name in DIMENSIONS if getattr(a, name) is ANY}
+    return covers(a, replace(row, **said))  # type: ignore[arg-type]
 
 
 def is_prefix(ancestor: Path, path: Path) -> bool:

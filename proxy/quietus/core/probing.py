@@ -1,0 +1,174 @@
+"""Planning probes and judging what they found.
+
+A probe counts only if the same request found its witness before the forward and a live control finds its
+own record in the same round; else it is INCONCLUSIVE. Where the snapshot found nothing, the live control
+alone counts. Nothing here sends anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from quietus.core.verdict import Outcome
+
+PER_SURFACE: Final = 8
+"""Probes of one surface in one round; further witnesses take their turn in later rounds."""
+
+BLOCKING: Final = frozenset({"primary", "index", "cache", "derived", "graph"})
+"""Kinds of surfaces that must be clean before an erasure settles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """A record as it was found, in clear: what a probe asks with and recognises. Sealed at rest."""
+
+    key: str | None = None
+    subject: str | None = None
+    tenant: str | None = None
+    purpose: str | None = None
+    path: tuple[str, ...] | None = None
+    text: str | None = None
+    vector: tuple[float, ...] | None = None
+    capture: Mapping[str, str] = field(default_factory=dict)
+
+    def values(self) -> dict[str, Any]:
+        """The placeholders that it fills."""
+        filled: dict[str, Any] = dict(self.capture)
+        for name in ("key", "subject", "tenant", "purpose", "text"):
+            value = getattr(self, name)
+            if value is not None:
+                filled[name] = value
+        if self.vector is not None:
+            filled["vector"] = list(self.vector)
+        if self.path is not None:
+            filled["path"] = "/".join(self.path)
+        return filled
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceFacts:
+    """What planning needs to know of a surface."""
+
+    name: str
+    kind: str
+    each: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One request of one surface about one witness."""
+
+    surface: str
+    witness: Witness
+    proven: bool = False
+    """The same request found its witness before the forward."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one probe, or one control, saw."""
+
+    probe: Probe
+    control: bool = False
+    readable: bool = True
+    found: bool = False
+    """For a probe: something of the erased. For a control: its own record."""
+    residual: int = 0
+    reason: str = ""
+
+
+def wording(text: str, keeps_queries: bool | None, neutral: str) -> str | None:
+    """What a probe may ask with, or None when it may ask with nothing of this text.
+
+    A store that keeps no queries is asked with the text itself. Where that is unknown, the text's common
+    words are used, never a distinctive one and never more than half of them. A store that keeps queries
+    gets the fixed neutral query only.
+    """
+    if keeps_queries is False:
+        return text
+    if keeps_queries is True:
+        return neutral
+    parts = re.findall(r"[^\W\d_]+", text)
+    common = [w for w in parts if w.islower() and len(w) > 2]
+    allowed = max(len(parts) // 2, 0)
+    chosen = common[:allowed]
+    return " ".join(chosen) if chosen else neutral
+
+
+def plan(surface: SurfaceFacts, witnesses: Sequence[Witness], turn: int = 0) -> list[Probe]:
+    """The probes of one surface in one round: one a witness that has what the surface asks with."""
+    wanted = surface.each
+    if wanted is None:
+        return [Probe(surface.name, witnesses[0] if witnesses else Witness())]
+    having: list[Witness] = []
+    seen: set[Any] = set()
+    for witness in witnesses:
+        value = getattr(witness, wanted, None)
+        mark = (value, tuple(sorted(witness.capture.items())))
+        if value is None or mark in seen:
+            continue
+        seen.add(mark)
+        having.append(witness)
+    if len(having) > PER_SURFACE:
+        start = (turn * PER_SURFACE) % len(having)
+        having = (having[start:] + having[:start])[:PER_SURFACE]
+    return [Probe(surface.name, witness) for witness in having]
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """What stood behind a round: what the snapshot knew, and which controls there are."""
+
+    witnessed: bool
+    """The snapshot found records of the erased."""
+    live: bool
+    """Bystanders or canaries are known that this surface found before."""
+    kind: str = "live"
+
+
+def judge(
+    surface: SurfaceFacts, findings: Sequence[Finding], controls: Controls, applicable: bool = True
+) -> dict[str, Any]:
+    """The outcome of one surface in one round, as it goes into the ledger."""
+    probes = [f for f in findings if not f.control]
+    answers = [f for f in findings if f.control]
+    residual = sum(f.residual for f in probes)
+    outcome, control, reason = Outcome.CLEAN, "none", ""
+    alive = any(f.found for f in answers)
+    if alive:
+        control = controls.kind
+    elif controls.witnessed and any(f.probe.proven for f in probes):
+        control = "positive"
+    if any(f.found for f in probes):
+        outcome = Outcome.LEAKING
+    elif not applicable or not probes:
+        outcome, reason = Outcome.UNPROBED, "no witness has what this surface asks with"
+    elif not all(f.readable for f in probes):
+        outcome = Outcome.INCONCLUSIVE
+        reason = next(f.reason for f in probes if not f.readable)
+    elif controls.witnessed and not any(f.probe.proven for f in probes):
+        outcome, reason = Outcome.INCONCLUSIVE, "no probe of this surface found its witness before the forget"
+    elif controls.live and not alive:
+        outcome, reason = Outcome.INCONCLUSIVE, "the live control was not found"
+    return {
+        "name": surface.name,
+        "kind": surface.kind,
+        "outcome": outcome.value,
+        "control": control,
+        "residual": residual,
+        "reason": reason,
+    }
+
+
+def conclude_round(surfaces: Sequence[Mapping[str, Any]]) -> str:
+    """Of a whole round: "leaking", "inconclusive" or "clean"."""
+    blocking = [s for s in surfaces if s["kind"] in BLOCKING]
+    if any(s["outcome"] == Outcome.LEAKING.value for s in blocking):
+        return "leaking"
+    probed = [s for s in blocking if s["outcome"] != Outcome.UNPROBED.value]
+    if not probed or any(s["outcome"] != Outcome.CLEAN.value for s in probed):
+        return "inconclusive"
+    return "clean"

@@ -1,0 +1,193 @@
+"""What a client is told about a forget: its acknowledgement, the erasure behind it, and its status later."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quietus.answers import Answer, erasure_headers, problem
+from quietus.core.decision import Decision, Question, decide
+from quietus.core.erasure import Erasure
+from quietus.core.exchange import Reply, Request, header
+from quietus.core.policy import Effect, Mode, Policy
+from quietus.core.problems import Reason
+from quietus.core.scope import Wild
+from quietus.core.states import State
+from quietus.erasures import Erasures
+from quietus.forgets import Driven, Forgets, Stage
+from quietus.permits import Granted, Purpose
+from quietus.ports import LedgerError, Upstream, UpstreamError
+from quietus.prober import Observer
+from quietus.profiles.profile import Reading
+from quietus.release import clean_headers
+
+STATUS_PATH = "/.well-known/quietus/erasures/"
+_WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?(?:$|[,;\s])", re.IGNORECASE)
+_SUCCESS = frozenset({200, 201, 202, 204})
+
+
+@dataclass(frozen=True, slots=True)
+class DeskLimits:
+    """The bounds of an answer to a forget. Seconds and bytes."""
+
+    wait: float = 120.0
+    response_bytes: int = 8 * 1024 * 1024
+
+
+class ForgetDesk:
+    """Takes forgets in and answers them."""
+
+    def __init__(
+        self,
+        erasures: Erasures,
+        forgets: Forgets,
+        policy: Callable[[], Policy],
+        upstream: Upstream,
+        limits: DeskLimits,
+        metrics: Observer,
+        verdict: Callable[[Erasure], str],
+        status_view: Callable[[Erasure], dict[str, object]],
+        retry_after: Callable[[Erasure], float],
+        wake: Callable[[str], None],
+    ) -> None:
+        self._erasures = erasures
+        self._forgets = forgets
+        self._policy = policy
+        self._upstream = upstream
+        self._limits = limits
+        self._metrics = metrics
+        self._verdict = verdict
+        self._status_view = status_view
+        self._retry_after = retry_after
+        self._wake = wake
+
+    def status(self, request: Request) -> Answer | None:
+        """The status document of an erasure for whoever holds its id; None for any other request."""
+        if not request.path.startswith(STATUS_PATH) or request.method not in ("GET", "HEAD"):
+            return None
+        erasure = self._erasures.get(request.path[len(STATUS_PATH) :])
+        if erasure is None:
+            return problem("not-found", "no erasure of that id is known here")
+        headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        if erasure.unsettled and erasure.state is not State.VIOLATION:
+            headers.append(("Retry-After", str(max(1, round(self._retry_after(erasure))))))
+        body = json.dumps(self._status_view(erasure), separators=(",", ":")).encode()
+        return Answer(200, tuple(headers), b"" if request.method == "HEAD" else body)
+
+    async def forget(self, question: Question, reading: Reading, principal: str) -> Answer:
+        """One forget of a client, from its intent to its answer."""
+        self._metrics.count("forget_calls", side="client")
+        decision = decide(question, self._erasures.gate, self._policy())
+        self._metrics.count("operations", wire="http", operation="forget", effect=decision.effect.value,
+                            rule=decision.rule, mode=decision.mode.value)
+        if decision.mode is Mode.OBSERVE:
+            return await self._observed(question, reading)
+        if self._erasures.closed_cause is not None or decision.problem == "ledger-unavailable":
+            return problem("ledger-unavailable", rule=decision.rule, retry_after=1.0)
+        if decision.effect is Effect.REFUSE:
+            return problem("legal-hold", rule=decision.rule)
+        # A client that goes away does not cancel a forget: the work is its own task.
+        work = asyncio.ensure_future(self._forget(question, reading, principal, decision))
+        return await asyncio.shield(work)
+
+    async def _forget(
+        self, question: Question, reading: Reading, principal: str, decision: Decision
+    ) -> Answer:
+        try:
+            erasure, fresh = await self._forgets.open(question, reading, principal)
+        except LedgerError:
+            return problem("ledger-unavailable", rule=decision.rule, retry_after=1.0)
+        reply: Reply | None
+        if fresh or self._forgets.driving(erasure.id) is not None:
+            outcome = await self._driven(erasure)
+            if isinstance(outcome, Answer):
+                return outcome
+            reply, erasure = outcome.reply, outcome.erasure
+        elif erasure.state is State.REQUESTED:
+            self._wake(erasure.id)
+            return self._unknown(erasure)
+        else:
+            reply = await self._forgets.original(erasure)
+        return await self._acknowledge(question, reading, erasure, reply, decision)
+
+    async def _driven(self, erasure: Erasure) -> Driven | Answer:
+        drive = self._forgets.drive(erasure)
+        timer = asyncio.ensure_future(self._erasures.clock.sleep(self._limits.wait))
+        try:
+            await asyncio.wait({drive, timer}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+        self._wake(erasure.id)
+        if not drive.done():
+            return self._unknown(self._erasures.gate.erasures[erasure.id])
+        driven = drive.result()
+        if driven.stage is Stage.BARRIER:
+            return problem("barrier-unreachable", retry_after=1.0,
+                           headers=erasure_headers(driven.erasure, self._verdict(driven.erasure)))
+        if driven.stage is Stage.LEDGER:
+            return problem("ledger-unavailable", retry_after=1.0,
+                           headers=erasure_headers(driven.erasure, self._verdict(driven.erasure)))
+        if driven.stage is Stage.UNCLEAR:
+            return self._unknown(driven.erasure)
+        return driven
+
+    def _unknown(self, erasure: Erasure) -> Answer:
+        return problem("outcome-unknown", retry_after=self._retry_after(erasure),
+                       headers=erasure_headers(erasure, self._verdict(erasure)))
+
+    async def _acknowledge(
+        self,
+        question: Question,
+        reading: Reading,
+        erasure: Erasure,
+        reply: Reply | None,
+        decision: Decision,
+    ) -> Answer:
+        if erasure.state is State.REFUSED:
+            assert reply is not None
+            return Answer(reply.status, clean_headers(reply), reply.body)
+        seconds = self._wanted(reading.request)
+        if decision.effect is Effect.WAIT:
+            seconds = self._limits.wait
+        if seconds > 0 and erasure.unsettled:
+            erasure = await self._erasures.settled(erasure.id, min(seconds, self._limits.wait))
+        if reply is None:
+            body = json.dumps({"status": erasure.state.value}).encode()
+            reply = Reply(200, (("Content-Type", "application/json"),), body)
+        status = reply.status
+        if erasure.unsettled and self._policy().ack == "accepted" and status in _SUCCESS:
+            status = 202
+        headers = erasure_headers(erasure, self._verdict(erasure), self._limitation(question))
+        if erasure.unsettled:
+            headers = (*headers, ("Retry-After", str(max(1, round(self._retry_after(erasure))))))
+        body = reply.body
+        return Answer(status, (*clean_headers(reply), *headers), body)
+
+    @staticmethod
+    def _limitation(question: Question) -> str:
+        scope = question.scope
+        by_key = isinstance(scope.subject, Wild) and not isinstance(scope.key, Wild)
+        return Reason.KEY_IS_NOT_ERASURE_UNIT.value if by_key and question.call.basis else ""
+
+    @staticmethod
+    def _wanted(request: Request) -> float:
+        found = _WAIT.search(header(request.headers, "prefer") or "")
+        return float(found[1]) if found else 0.0
+
+    async def _observed(self, question: Question, reading: Reading) -> Answer:
+        """Observe mode: forwarded as it came; the erasure is noted, so that recalls can be counted."""
+        try:
+            opened = await self._upstream.open(reading.request, Granted(Purpose.CLIENT))
+            reply = await opened.read(self._limits.response_bytes)
+        except UpstreamError as error:
+            name = "outcome-unknown" if error.sent else "upstream-unavailable"
+            return problem(name, retry_after=1.0)
+        if 200 <= reply.status < 300 and self._forgets.joinable(question) is None:
+            try:
+                await self._forgets.note(question, reading)
+            except LedgerError:
+                self._metrics.count("bypass", cause="ledger")
+        return Answer(reply.status, clean_headers(reply), reply.body)

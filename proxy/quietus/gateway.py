@@ -1,0 +1,352 @@
+"""The gateway: every call of a client comes in here, and no answer leaves but through here.
+
+Decide, forward under a permit, decide again, screen, answer. A call that has been admitted is a *flight*
+until its last byte is written. Whatever goes wrong in here shuts: the caller gets a problem, never a hole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from quietus.answers import Answer, problem
+from quietus.core.decision import Decision, Question, decide
+from quietus.core.exchange import Headers, Request, header, without
+from quietus.core.operations import UNMAPPED, Call, Operation
+from quietus.core.policy import Effect, Mode, Policy, Vector
+from quietus.core.scope import Wild
+from quietus.erasures import Erasures
+from quietus.flights import Flight, Flights
+from quietus.forgetting import ForgetDesk
+from quietus.permits import Granted, Purpose
+from quietus.ports import OpenReply, ReplyTooLarge, Upstream, UpstreamError
+from quietus.prober import Observer
+from quietus.profiles.faults import RequestFault
+from quietus.profiles.profile import Profile, Reading
+from quietus.questions import Questions
+from quietus.release import Releaser, clean_headers
+from quietus.shapes import Shapes
+from quietus.streams import relay
+
+OURS = frozenset({"prefer"})
+CONDITIONAL = frozenset(
+    {"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range", "range"}
+)
+
+
+class Log(Protocol):
+    """A structured log; events carry only allowed keys."""
+
+    def info(self, event: str, **facts: Any) -> Any: ...
+    def error(self, event: str, **facts: Any) -> Any: ...
+
+
+class Measures(Observer, Protocol):
+    """Counters, and histograms of seconds."""
+
+    def observe(self, name: str, value: float, **labels: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayLimits:
+    """The bounds of a call. Bytes and seconds."""
+
+    response_bytes: int = 8 * 1024 * 1024
+    wait: float = 120.0
+    bound: float = 1800.0
+    """How long a write of unknown outcome may still land."""
+
+
+class Gateway:
+    """Admits calls and lets answers go."""
+
+    wire = "http"
+
+    def __init__(
+        self,
+        erasures: Erasures,
+        profile: Callable[[], Profile],
+        policy: Callable[[], Policy],
+        upstream: Upstream,
+        flights: Flights,
+        questions: Questions,
+        releaser: Releaser,
+        desk: ForgetDesk,
+        shapes: Shapes,
+        limits: GatewayLimits,
+        metrics: Measures,
+        log: Log,
+    ) -> None:
+        self._erasures = erasures
+        self._profile = profile
+        self._policy = policy
+        self._upstream = upstream
+        self._flights = flights
+        self._questions = questions
+        self._releaser = releaser
+        self._desk = desk
+        self._shapes = shapes
+        self._limits = limits
+        self._metrics = metrics
+        self._log = log
+        self._clock = erasures.clock
+        erasures.listen(lambda erasure, event: flights.fence(erasure, self.decide) if event.gate else None)
+
+    # --- asking --------------------------------------------------------------------------------
+
+    def decide(self, question: Question) -> Decision:
+        """The decision on a question as the gate and the policy stand now."""
+        return decide(question, self._erasures.gate, self._policy())
+
+    def question(self, call: Call, principal: str) -> Question:
+        """The question of a call; a gate that is shut for everything makes it one about a failure."""
+        failure = "ledger" if self._erasures.closed_cause is not None else None
+        return self._questions.of(call, principal, failure)
+
+    @property
+    def observing(self) -> bool:
+        """Whether the policy only observes: then nothing is refused and nothing changed."""
+        return self._policy().mode is Mode.OBSERVE
+
+    def refuse(self, name: str, detail: str = "") -> Answer:
+        """A problem for a fault that the wire found before there was a call."""
+        self._metrics.count("operations", wire=self.wire, operation="none", effect="refuse", rule=name,
+                            mode="enforce")
+        return problem(name, detail)
+
+    # --- one call ------------------------------------------------------------------------------
+
+    async def handle(self, request: Request, principal: str) -> Answer:
+        """One call, from its bytes to its answer. Raises nothing but CancelledError."""
+        began = self._clock.monotonic()
+        status = self._desk.status(request)
+        if status is not None:
+            return status
+        try:
+            reading = self._profile().read(request)
+        except RequestFault as fault:
+            if self.observing:
+                return await self._blind(request)
+            return self._fault(fault)
+        try:
+            return await self._admit(reading, principal, began)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            # A fault of ours must not become an open gate; its words may quote the request: only its
+            # type is told.
+            self._log.error("internal_error", error=type(error).__name__, route=reading.call.route)
+            if self.observing:
+                self._metrics.count("bypass", cause="internal")
+                return await self._blind(request)
+            return self.refuse("internal")
+
+    def _fault(self, fault: RequestFault) -> Answer:
+        answer = problem(fault.problem, fault.detail)
+        if fault.status is not None:
+            answer.status = fault.status
+        self._metrics.count("operations", wire=self.wire, operation="none", effect="refuse",
+                            rule=fault.problem, mode="enforce")
+        return answer
+
+    async def _admit(self, reading: Reading, principal: str, began: float) -> Answer:
+        call = reading.call
+        if call.route == UNMAPPED:
+            self._shapes.saw(reading.request)
+            self._metrics.count("unclassified", wire=self.wire)
+        for _ in reading.unreadable:
+            self._metrics.count("unreadable_fields", route=call.route)
+        question = self.question(call, principal)
+        if call.operation is Operation.FORGET:
+            return await self._desk.forget(question, reading, principal)
+        decision = self.decide(question)
+        if decision.effect is Effect.WAIT and decision.mode is Mode.ENFORCE:
+            decision = await self._wait(question, decision)
+        self._record(call, decision, began)
+        if decision.refuses and decision.mode is Mode.ENFORCE:
+            return self._refusal(question, decision)
+        if call.operation is Operation.WRITE:
+            # What was sent must come back and be recorded even if the client goes away.
+            return await asyncio.shield(asyncio.ensure_future(self._forward(question, decision, reading)))
+        return await self._forward(question, decision, reading)
+
+    async def _wait(self, question: Question, decision: Decision) -> Decision:
+        until = self._clock.monotonic() + self._limits.wait
+        began = self._clock.monotonic()
+        while decision.effect is Effect.WAIT and decision.erasures:
+            left = until - self._clock.monotonic()
+            if left <= 0 or not await self._erasures.changed(decision.erasures[0].id, left):
+                break
+            decision = self.decide(question)
+        self._metrics.observe("wait_seconds", self._clock.monotonic() - began)
+        if decision.effect is Effect.WAIT:
+            return Decision(
+                Effect.BLOCK, decision.rule, decision.mode, "erasure-not-settled", decision.erasures
+            )
+        return decision
+
+    def _refusal(self, question: Question, decision: Decision) -> Answer:
+        return self._releaser.refusal(decision, self._hint(question))
+
+    @staticmethod
+    def _hint(question: Question) -> dict[str, Any]:
+        subject = question.scope.subject
+        if isinstance(subject, Wild):
+            return {}
+        # The caller's own subject, as the logs know it: a keyed prefix, never the identifier.
+        return {"subject": sorted(_short(atom) for atom in subject)[:5]}
+
+    async def _forward(self, question: Question, decision: Decision, reading: Reading) -> Answer:
+        gate = self._erasures.gate
+        flight = self._flights.open(question, decision, gate.concerns(question.scope))
+        handed = False
+        try:
+            answer = await self._fly(flight, reading)
+            if answer.finish.__name__ == "_nothing":
+                answer.finish = lambda: self._flights.close(flight)
+            answer.overtaken = flight.overtaken
+            handed = True
+            return answer
+        finally:
+            if not handed:
+                self._flights.close(flight)
+
+    async def _fly(self, flight: Flight, reading: Reading) -> Answer:
+        request = self._outgoing(flight, reading)
+        again = self.decide(flight.question)
+        flight.hold(again)
+        if again.refuses and again.mode is Mode.ENFORCE:
+            return self._refusal(flight.question, again)
+        flight.sent = True
+        sent_at = self._clock.monotonic()
+        try:
+            opened = await self._upstream.open(request, Granted(Purpose.CLIENT, again.rule))
+            answer = await self._arrive(flight, reading, opened)
+        except ReplyTooLarge:
+            return self._too_large(flight, reading)
+        except UpstreamError as error:
+            return self._unanswered(flight, reading, error.sent)
+        self._metrics.observe("upstream_seconds", self._clock.monotonic() - sent_at, wire=self.wire,
+                              operation=reading.call.operation.value)
+        return answer
+
+    def _outgoing(self, flight: Flight, reading: Reading) -> Request:
+        request = _without_ours(reading.request)
+        if self.observing:
+            return request
+        call = reading.call
+        if flight.concerned and call.recalls:
+            kept = without(request.headers, CONDITIONAL)
+            request = Request(request.method, request.target, kept, request.body)
+        if flight.touched and call.operation is Operation.RECALL and call.route != UNMAPPED:
+            return self._profile().strengthen(reading, request, self._erasures.gate.epoch)
+        return request
+
+    async def _arrive(self, flight: Flight, reading: Reading, opened: OpenReply) -> Answer:
+        kind = (header(opened.headers, "content-type") or "").lower()
+        if kind.startswith("text/event-stream"):
+            self._flights.release(flight)
+            if self._blocked(flight):
+                opened.abort()
+                return self._refused_late(flight)
+            events = relay(opened, flight, reading, self._releaser, self._profile(), self._leaves)
+            headers = (*clean_headers_open(opened), *self._releaser.head_marks(flight))
+            return Answer(opened.status, headers, events)
+        reply = await opened.read(self._limits.response_bytes)
+        # From here to the return there is no await: what is decided is what leaves.
+        flight.concerned = flight.concerned or self._erasures.gate.concerns(flight.question.scope)
+        if self._blocked(flight):
+            return self._refused_late(flight)
+        judged = None
+        if flight.concerned and reading.call.operation is not Operation.IGNORE:
+            judged = self._releaser.judge(flight, reading, reply)
+        self._learn(flight, reading, reply, judged)
+        self._flights.release(flight)
+        return self._releaser.release(flight, reading, reply, judged)
+
+    def _learn(self, flight: Flight, reading: Reading, reply: Any, judged: Any) -> None:
+        call = reading.call
+        if call.route == UNMAPPED or call.operation is Operation.IGNORE or not 200 <= reply.status < 300:
+            return
+        dropped = judged.screening.dropped if judged is not None else frozenset()
+        answered = judged.answered if judged is not None else None
+        if call.operation is Operation.WRITE:
+            self._releaser.learn(flight, reading, call.items, frozenset())
+            ack = self._profile().ack(reading, reply)
+            if ack.outcome in ("queued", "unclear"):
+                self._flights.unknown(flight.question.scope, self._limits.bound)
+        if answered is None:
+            answered = self._releaser.read(reading, reply)
+        if answered is not None:
+            self._releaser.learn(flight, reading, answered.items, dropped)
+
+    def _blocked(self, flight: Flight) -> bool:
+        """Decides again; a write that has come back was ordered before the fence and may say so."""
+        flight.hold(self.decide(flight.question))
+        if flight.question.call.operation is Operation.WRITE:
+            return False
+        return flight.decision.refuses and flight.decision.mode is Mode.ENFORCE
+
+    def _leaves(self, flight: Flight) -> bool:
+        return not self._blocked(flight) and not flight.overtaken.is_set()
+
+    def _refused_late(self, flight: Flight) -> Answer:
+        self._metrics.count("contaminated_recalls", effect=flight.decision.effect.value)
+        return self._releaser.refusal(flight, self._hint(flight.question))
+
+    def _too_large(self, flight: Flight, reading: Reading) -> Answer:
+        if reading.call.operation is Operation.WRITE:
+            return self._unanswered(flight, reading, True)
+        return problem("unscreenable", "the answer is larger than response_bytes_max; ask for less")
+
+    def _unanswered(self, flight: Flight, reading: Reading, sent: bool) -> Answer:
+        if sent and reading.call.operation is Operation.WRITE:
+            self._flights.unknown(flight.question.scope, self._limits.bound)
+            return problem("outcome-unknown", retry_after=1.0)
+        return problem("upstream-unavailable", retry_after=1.0)
+
+    async def _blind(self, request: Request) -> Answer:
+        """Observe mode, and the request could not be read: it goes through as it came."""
+        self._metrics.count("unclassified", wire=self.wire)
+        try:
+            opened = await self._upstream.open(_without_ours(request), Granted(Purpose.CLIENT))
+            reply = await opened.read(self._limits.response_bytes)
+        except UpstreamError:
+            return problem("upstream-unavailable", retry_after=1.0)
+        return Answer(reply.status, clean_headers(reply), reply.body)
+
+    def _record(self, call: Call, decision: Decision, began: float) -> None:
+        mode = decision.mode.value
+        self._metrics.count("operations", wire=self.wire, operation=call.operation.value,
+                            effect=decision.effect.value, rule=decision.rule, mode=mode)
+        if decision.problem == "scope-laundering" or decision.vectors - {Vector.RACE}:
+            for vector in sorted(decision.vectors - {Vector.RACE}):
+                self._metrics.count("laundering_attempts", vector=vector.value,
+                                    effect=decision.effect.value)
+        if decision.problem == "erased-subject":
+            self._metrics.count("resurrections", vector="reingest")
+        if decision.effect is not Effect.ALLOW:
+            self._log.info("decision", route=call.route, operation=call.operation.value,
+                           effect=decision.effect.value, rule=decision.rule, mode=mode)
+        self._metrics.observe("overhead_seconds", self._clock.monotonic() - began, wire=self.wire,
+                              operation=call.operation.value)
+
+
+def clean_headers_open(opened: OpenReply) -> Headers:
+    """The headers of an answer whose body is still on its way."""
+    return without(opened.headers, frozenset({"content-length", "transfer-encoding", "connection"}))
+
+
+def _without_ours(request: Request) -> Request:
+    headers = tuple(
+        pair
+        for pair in request.headers
+        if pair[0].lower() not in OURS and not pair[0].lower().startswith("quietus-")
+    )
+    return Request(request.method, request.target, headers, request.body)
+
+
+def _short(atom: str | bytes) -> str:
+    return f"hmac:{atom.hex()[:16]}" if isinstance(atom, bytes) else "hmac:"

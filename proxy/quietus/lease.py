@@ -1,0 +1,40 @@
+"""Keeping an eye on the ledger: recalls are served from memory until the lease lapses, then the gate shuts."""
+
+from __future__ import annotations
+
+from quietus.erasures import Erasures
+from quietus.ports import LedgerError
+
+
+class Lease:
+    """Renewed by asking the ledger for its head; lapsed when that has failed for too long."""
+
+    def __init__(self, erasures: Erasures, seconds: float) -> None:
+        self._erasures = erasures
+        self._seconds = seconds
+        self._clock = erasures.clock
+        self._renewed = self._clock.monotonic()
+
+    async def run(self) -> None:
+        """Renews until cancelled, three times in each lease."""
+        while True:
+            await self.renew()
+            await self._clock.sleep(self._seconds / 3)
+
+    async def renew(self) -> bool:
+        """Asks once; shuts the gate when the lease has lapsed, opens it when the ledger answers again."""
+        asked = self._clock.monotonic()
+        try:
+            head = await self._erasures.ledger.head()
+        except LedgerError:
+            if self._clock.monotonic() >= self._renewed + self._seconds:
+                self._erasures.closed_cause = "ledger"
+            return False
+        if head.number < self._erasures.number:
+            # A ledger that is behind what this process has seen was rolled back: it is not believed again.
+            self._erasures.closed_cause = "epoch"
+            return False
+        self._renewed = asked
+        if self._erasures.closed_cause == "ledger" and self._erasures.loaded:
+            self._erasures.closed_cause = None
+        return True

@@ -1,0 +1,215 @@
+"""Asking the store: one request after the other, bounded in rate and number, on fresh connections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from quietus.core.erasure import Erasure
+from quietus.core.exchange import Reply, Request
+from quietus.core.operations import Call, Item, Operation
+from quietus.core.probing import Finding, Probe, Witness, wording
+from quietus.core.scope import Scope, holds
+from quietus.core.screening import Screener
+from quietus.owners import Owners
+from quietus.permits import Granted, Purpose
+from quietus.ports import Clock, Upstream, UpstreamError
+from quietus.profiles.faults import Unreadable
+from quietus.profiles.profile import Profile
+from quietus.profiles.surface import CannotBuild, Surface, SurfaceAnswer
+
+PAGES_MAX = 1000
+"""Pages of one listing that are followed; at the bound the snapshot says that it was cut short."""
+
+
+class Observer(Protocol):
+    """Where probes are counted."""
+
+    def count(self, name: str, amount: float = 1, **labels: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeLimits:
+    """How much the store is asked at most."""
+
+    in_flight: int = 8
+    per_second: float = 5.0
+    response_bytes: int = 8 * 1024 * 1024
+
+
+class Prober:
+    """Sends probes and remedies, and says what they found. It judges nothing."""
+
+    def __init__(
+        self,
+        profile: Callable[[], Profile],
+        upstream: Upstream,
+        owners: Owners,
+        screener: Screener,
+        clock: Clock,
+        limits: ProbeLimits,
+        metrics: Observer,
+    ) -> None:
+        self._profile = profile
+        self._upstream = upstream
+        self._owners = owners
+        self._screener = screener
+        self._clock = clock
+        self._limits = limits
+        self._metrics = metrics
+        self._slots = asyncio.Semaphore(limits.in_flight)
+        self._next_at = 0.0
+        self.waiting = 0
+        """Probes that wait for their turn."""
+
+    @property
+    def profile(self) -> Profile:
+        """The profile in force."""
+        return self._profile()
+
+    def surface(self, name: str) -> Surface | None:
+        """The surface of that name, or None where a reload has taken it away."""
+        return next((s for s in self.profile.surfaces if s.name == name), None)
+
+    async def send(self, request: Request, purpose: Purpose, *, paced: bool = True) -> Reply:
+        """One request of our own on a fresh connection. Raises UpstreamError."""
+        self.waiting += 1
+        try:
+            if paced:
+                await self._turn()
+            async with self._slots:
+                reply = await self._upstream.open(request, Granted(purpose), fresh=True)
+                return await reply.read(self._limits.response_bytes)
+        finally:
+            self.waiting -= 1
+
+    async def _turn(self) -> None:
+        now = self._clock.monotonic()
+        at = max(self._next_at, now)
+        self._next_at = at + 1.0 / self._limits.per_second
+        if at > now:
+            await self._clock.sleep(at - now)
+
+    # --- one probe -----------------------------------------------------------------------------
+
+    def values(self, surface: Surface, witness: Witness) -> dict[str, Any]:
+        """The placeholders of a probe; its text is worded as the store's habit with queries allows."""
+        filled = witness.values()
+        if witness.text is not None:
+            store = self.profile.store
+            keeps = {"true": True, "false": False}.get(str(store.keeps_queries).lower())
+            filled["text"] = wording(witness.text, keeps, store.neutral_query)
+        return filled
+
+    async def ask(
+        self, surface: Surface, witness: Witness, *, page: object | None = None, paced: bool = True
+    ) -> SurfaceAnswer:
+        """One page of one surface. Raises UpstreamError, Unreadable or CannotBuild."""
+        request = surface.request(self.values(surface, witness), page)
+        return surface.read(await self.send(request, Purpose.PROBE, paced=paced), page)
+
+    async def probe(
+        self, surface: Surface, probe: Probe, erasure: Erasure, *, paced: bool = True
+    ) -> tuple[Finding, list[Item]]:
+        """One probe of a round, every page of it; the items that belong to the erased come along."""
+        left: list[Item] = []
+        page: object | None = None
+        try:
+            for _ in range(PAGES_MAX):
+                answer = await self.ask(surface, probe.witness, page=page, paced=paced)
+                left += self.erased(surface, probe.witness, answer, erasure)
+                page = answer.next_page
+                if page is None or answer.clean:
+                    break
+        except CannotBuild:
+            return Finding(probe, readable=False, reason="the probe cannot be put together"), left
+        except Unreadable:
+            return self._unread(surface, probe, left, "the answer could not be read")
+        except UpstreamError:
+            return self._unread(surface, probe, left, "the store could not be reached")
+        return Finding(probe, found=bool(left), residual=len(left)), left
+
+    def _unread(
+        self, surface: Surface, probe: Probe, left: list[Item], reason: str
+    ) -> tuple[Finding, list[Item]]:
+        return Finding(probe, readable=False, found=bool(left), residual=len(left), reason=reason), left
+
+    async def finds(self, surface: Surface, witness: Witness, *, paced: bool = True) -> bool:
+        """Whether a probe finds the very record that it asks for: a positive or a live control."""
+        page: object | None = None
+        try:
+            for _ in range(PAGES_MAX):
+                answer = await self.ask(surface, witness, page=page, paced=paced)
+                if any(self._same(item, surface, witness) for item in answer.items):
+                    return True
+                page = answer.next_page
+                if page is None or answer.clean:
+                    return False
+        except (UpstreamError, Unreadable, CannotBuild):
+            return False
+        return False
+
+    @staticmethod
+    def _same(item: Item, surface: Surface, witness: Witness) -> bool:
+        if item.key is not None and witness.key is not None:
+            return item.key == witness.key
+        if witness.text is not None and witness.text in item.texts:
+            return True
+        if witness.key is None and witness.text is None:
+            return True  # a seed: anything that the surface returns for it is what it asks for
+        return surface.each == "key" and item.key is None
+
+    # --- what belongs to the erased --------------------------------------------------------------
+
+    def erased(
+        self, surface: Surface, witness: Witness, answer: SurfaceAnswer, erasure: Erasure
+    ) -> list[Item]:
+        """The items of an answer that are of the erased: by scope, by key, by content."""
+        if answer.clean:
+            return []
+        hit: set[int] = set()
+        call = self._call(surface, witness)
+        scope = self._owners.digested(call.scope)
+        defaults: Mapping[str, str] = {}
+        if surface.each == "subject" and witness.subject is not None:
+            defaults = {"subject": witness.subject}
+        items = {item.position: item for item in answer.items}
+        for item in answer.items:
+            if self._belongs(self._keyed(item, surface, witness), call, scope, defaults, erasure):
+                hit.add(item.position)
+        for position, text in answer.answered.scalars():
+            if position is not None and position not in hit:
+                found = self._screener.look(text)
+                if any(h.strong and h.erasure.id == erasure.id for h in found):
+                    hit.add(position)
+        return [self._keyed(items[p], surface, witness) for p in sorted(hit) if p in items]
+
+    def _belongs(
+        self, item: Item, call: Call, scope: Scope, defaults: Mapping[str, str], erasure: Erasure
+    ) -> bool:
+        its = self._owners.scope_of(item, call, scope, defaults)
+        if not erasure.readmitted and holds(erasure.predicate, its):
+            return True
+        if item.key is None:
+            return False
+        found = self._screener.keys(item.key, self._owners.path_of(item, call))
+        return any(hit.erasure.id == erasure.id for hit in found)
+
+    @staticmethod
+    def _keyed(item: Item, surface: Surface, witness: Witness) -> Item:
+        if item.key is None and surface.each == "key" and witness.key is not None:
+            return replace(item, key=witness.key)
+        return item
+
+    @staticmethod
+    def _call(surface: Surface, witness: Witness) -> Call:
+        scope = Scope(
+            **{
+                name: frozenset({value})
+                for name in ("tenant", "subject", "path")
+                if (value := getattr(witness, name)) is not None
+            }
+        )
+        return Call(Operation.RECALL, route=f"surface:{surface.name}", scope=scope, capture=witness.capture)

@@ -1,0 +1,59 @@
+"""From what a profile read to what the core is asked: digested scope, owners, and what a write brings back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quietus.core.decision import Question
+from quietus.core.erasure import Erasure
+from quietus.core.operations import Call, Operation
+from quietus.core.policy import Vector
+from quietus.core.scope import Wild
+from quietus.core.screening import Hit, Screener
+from quietus.owners import Owners
+
+
+class Questions:
+    """Builds the question of a call."""
+
+    def __init__(self, owners: Owners, screener: Screener) -> None:
+        self._owners = owners
+        self._screener = screener
+
+    def of(self, call: Call, principal: str, failure: str | None = None) -> Question:
+        """The question of one call as the marks stand now."""
+        scope = self._owners.question_scope(call)
+        if call.operation is not Operation.WRITE:
+            return Question(call, scope, principal, failure=failure)
+        vectors: set[Vector] = set()
+        named: dict[str, Erasure] = {}
+        owned: dict[str, Erasure] = {}
+        for hit in self._content(call):
+            vectors.add(Vector.RESTATED_CONTENT)
+            named[hit.erasure.id] = hit.erasure
+        for hit in self._sources(call):
+            vectors.add(Vector.DERIVED_SUBJECT)
+            named[hit.erasure.id] = hit.erasure
+        if isinstance(call.scope.subject, Wild) and not isinstance(call.scope.key, Wild):
+            path = self._owners.path_of(None, call)
+            for key in call.scope.key:
+                owned.update((h.erasure.id, h.erasure) for h in self._screener.keys(str(key), path))
+        return Question(
+            call,
+            scope,
+            principal,
+            vectors=frozenset(vectors),
+            named=tuple(named.values()),
+            owned=tuple(owned.values()),
+            failure=failure,
+        )
+
+    def _content(self, call: Call) -> Iterable[Hit]:
+        for text in (*call.texts, *(text for item in call.items for text in item.texts)):
+            for hit in self._screener.look(text):
+                if hit.cause == "content" and hit.strong:
+                    yield hit
+
+    def _sources(self, call: Call) -> Iterable[Hit]:
+        for key in (*call.derived_from, *(key for item in call.items for key in item.derived_from)):
+            yield from self._screener.keys(key, None)

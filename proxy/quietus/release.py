@@ -1,0 +1,235 @@
+"""Letting an answer go: the last decision, the screening, and the marks it carries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from quietus.answers import Answer, decision_header, marks, problem
+from quietus.core.decision import Decision, Screening
+from quietus.core.erasure import Erasure
+from quietus.core.exchange import Headers, Reply, without
+from quietus.core.gate import Gate
+from quietus.core.operations import Item, Operation
+from quietus.core.policy import Effect, Mode
+from quietus.core.problems import PROBLEMS, Retry
+from quietus.core.screening import Screener, screen
+from quietus.core.states import State
+from quietus.erasures import Erasures
+from quietus.flights import Flight
+from quietus.owners import Owners
+from quietus.prober import Observer
+from quietus.profiles.faults import Unreadable
+from quietus.profiles.profile import Answered, Profile, Reading
+
+FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
+"""Headers that the wire itself writes anew."""
+
+Leak = Callable[[Iterable[Erasure], float], None]
+"""Told of erased items met in a client's answer, and when its upstream call started."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """An answer that was looked at: what of it may leave."""
+
+    screening: Screening
+    answered: Answered | None
+    unreadable: bool = False
+
+
+class Releaser:
+    """Decides about answers just before they leave. Nothing here waits."""
+
+    def __init__(
+        self,
+        erasures: Erasures,
+        profile: Callable[[], Profile],
+        owners: Owners,
+        screener: Screener,
+        metrics: Observer,
+        leaked: Leak,
+        retry_after: Callable[[Erasure], float],
+        disclose: Callable[[], bool],
+    ) -> None:
+        self._erasures = erasures
+        self._profile = profile
+        self._owners = owners
+        self._screener = screener
+        self._metrics = metrics
+        self._leaked = leaked
+        self._retry_after = retry_after
+        self._disclose = disclose
+
+    @property
+    def _gate(self) -> Gate:
+        return self._erasures.gate
+
+    # --- refusing ------------------------------------------------------------------------------
+
+    def refusal(self, flight_or_decision: Flight | Decision, scope_hint: dict[str, Any] | None = None) -> Answer:
+        """The refusal that a decision asks for."""
+        decision = (
+            flight_or_decision.decision if isinstance(flight_or_decision, Flight) else flight_or_decision
+        )
+        first = decision.erasures[0] if decision.erasures else None
+        name = decision.problem or "erasure-not-settled"
+        kind = PROBLEMS[name]
+        members: dict[str, Any] = dict(scope_hint or {})
+        if first is not None and first.unsettled:
+            members["erasure_epoch"] = first.epoch if first.store_epoch is None else first.store_epoch
+            if first.read_epoch is not None:
+                members["read_epoch"] = first.read_epoch
+        if self._disclose() and decision.erasures:
+            members["erasures"] = [e.id for e in decision.erasures[:5]]
+        after = None
+        if kind.retry is Retry.YES or (kind.retry is Retry.WHILE_UNSETTLED and first and first.unsettled):
+            after = self._retry_after(first) if first is not None else 1.0
+        header = decision_header(decision, kind.reason.value)
+        return problem(name, rule=decision.rule, retry_after=after, members=members, headers=(header,))
+
+    # --- judging -------------------------------------------------------------------------------
+
+    def judge(self, flight: Flight, reading: Reading, reply: Reply, own: str = "") -> Judged:
+        """Looks at a whole answer: every scalar and key of it, every row."""
+        try:
+            answered = self._profile().answer(reading, reply)
+        except Unreadable:
+            return Judged(Screening(), None, unreadable=bool(reply.body))
+        return Judged(self.screen(flight, reading, answered, own), answered)
+
+    def screen(self, flight: Flight, reading: Reading, answered: Answered, own: str = "") -> Screening:
+        """Screens the rows and scalars of one answer, or of one event of a stream."""
+        call, scope = reading.call, flight.question.scope
+        return screen(
+            answered.items,
+            answered.scalars(),
+            gate=self._gate,
+            screener=self._screener,
+            scope=scope,
+            scope_of=lambda item: self._owners.scope_of(item, call, scope),
+            paths_of=lambda item: self._owners.path_of(item, call),
+            own=own,
+        )
+
+    def read(self, reading: Reading, reply: Reply) -> Answered | None:
+        """The rows of an answer that nothing is screened in, for learning; None where it has none."""
+        try:
+            return self._profile().answer(reading, reply)
+        except Unreadable:
+            return None
+
+    def event_dropped(self, flight: Flight, reading: Reading, answered: Answered) -> bool:
+        """Whether one event of a stream must not leave."""
+        screening = self.screen(flight, reading, answered)
+        if screening.erased:
+            self._leaked(screening.erased, flight.started)
+        return bool(screening.dropped) or screening.outside
+
+    def crosses(self, before: str, after: str) -> bool:
+        """Whether two neighbours together say what neither says alone."""
+        return any(
+            hit.cause == "content"
+            for left in _values(before)
+            for right in _values(after)
+            for hit in self._screener.look(f"{left} {right}")
+        )
+
+    def learn(self, flight: Flight, reading: Reading, items: Iterable[Item], dropped: frozenset[int]) -> None:
+        """Remembers whose the rows are that pass."""
+        born = self._gate.epoch if reading.call.operation is Operation.WRITE else 0
+        for item in items:
+            if item.position not in dropped:
+                self._owners.learn(item, reading.call, flight.question.scope, born)
+
+    # --- releasing -----------------------------------------------------------------------------
+
+    def release(
+        self, flight: Flight, reading: Reading, reply: Reply, judged: Judged | None, own: str = ""
+    ) -> Answer:
+        """The answer as it may leave. `flight.decision` is the strictest since its upstream call started."""
+        decision = flight.decision
+        enforced = decision.mode is Mode.ENFORCE
+        recalls = reading.call.operation is not Operation.FORGET
+        if judged is None:
+            return self._as_it_came(flight, reply)
+        if judged.unreadable:
+            if enforced and recalls:
+                return self._unscreenable(decision)
+            return self._as_it_came(flight, reply)
+        screening = judged.screening
+        if screening.erased:
+            self._leaked(screening.erased, flight.started)
+        if not enforced:
+            return self._as_it_came(flight, reply)
+        if screening.outside:
+            return self._outside(decision, screening)
+        drop = screening.dropped
+        answered = judged.answered
+        if decision.effect is Effect.EMPTY and answered is not None:
+            drop = frozenset(item.position for item in answered.items)
+        if not drop or answered is None:
+            return self._as_it_came(flight, reply)
+        body = answered.without(drop)
+        if body is None:
+            return self._quarantined(decision)
+        return self._marked(flight, reply.with_body(body), len(drop))
+
+    def _as_it_came(self, flight: Flight, reply: Reply) -> Answer:
+        return self._marked(flight, reply, 0)
+
+    def _marked(self, flight: Flight, reply: Reply, dropped: int) -> Answer:
+        return Answer(reply.status, (*clean_headers(reply), *self.head_marks(flight, dropped)), reply.body)
+
+    def head_marks(self, flight: Flight, dropped: int = 0) -> Headers:
+        """The marks that an answer carries: none where no unsettled erasure touched the call."""
+        if not flight.touched or flight.decision.mode is not Mode.ENFORCE:
+            return ()
+        if flight.question.call.operation in (Operation.FORGET, Operation.IGNORE):
+            return ()
+        self._metrics.count("contaminated_recalls", effect=flight.decision.effect.value)
+        return marks(flight.decision, dropped, self._disclose())
+
+    def _unscreenable(self, decision: Decision) -> Answer:
+        return problem("unscreenable", rule=decision.rule, headers=(decision_header(decision),))
+
+    def _outside(self, decision: Decision, screening: Screening) -> Answer:
+        unsettled = [e for e in screening.erased if e.unsettled]
+        if not unsettled:
+            return self._quarantined(decision)
+        late = any(e.state is State.VIOLATION for e in unsettled)
+        name = "consistency-violation" if late else "erasure-not-settled"
+        after = None if late else self._retry_after(unsettled[0])
+        reason = PROBLEMS[name].reason.value
+        header = decision_header(decision, reason)
+        return problem(name, rule=decision.rule, retry_after=after, headers=(header,))
+
+    def _quarantined(self, decision: Decision) -> Answer:
+        header = decision_header(decision, PROBLEMS["record-quarantined"].reason.value)
+        return problem("record-quarantined", rule=decision.rule, headers=(header,))
+
+
+def clean_headers(reply: Reply) -> Headers:
+    """The store's headers less those that frame the message: the wire writes them anew."""
+    return without(reply.headers, FRAMING)
+
+
+def _values(data: str) -> list[str]:
+    """The texts of an event: what a reader would see, its field names left out."""
+    try:
+        value = json.loads(data)
+    except ValueError:
+        return [data]
+    found: list[str] = []
+    queue = [value]
+    while queue:
+        each = queue.pop(0)
+        if isinstance(each, dict):
+            queue[:0] = list(each.values())
+        elif isinstance(each, list):
+            queue[:0] = each
+        elif isinstance(each, str):
+            found.append(each)
+    return found

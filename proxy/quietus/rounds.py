@@ -1,0 +1,134 @@
+"""One round of probes over every surface: what was found, and how it is to be judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from quietus.core.erasure import Erasure
+from quietus.core.operations import Item
+from quietus.core.probing import (
+    Controls,
+    Finding,
+    Probe,
+    SurfaceFacts,
+    Witness,
+    conclude_round,
+    judge,
+    plan,
+)
+from quietus.core.verdict import Outcome
+from quietus.permits import Purpose
+from quietus.ports import UpstreamError
+from quietus.prober import Observer, Prober
+from quietus.profiles.faults import Unreadable
+from quietus.profiles.surface import CannotBuild, Surface
+from quietus.snapshots import Predicate, Snapshot
+
+
+@dataclass(slots=True)
+class Round:
+    """The outcome of one round; `began` is the monotonic second of its first request."""
+
+    began: float
+    outcome: str = "inconclusive"
+    surfaces: list[dict[str, Any]] = field(default_factory=list)
+    leaking: list[str] = field(default_factory=list)
+    residual: list[tuple[str, Item]] = field(default_factory=list)
+    """(surface, item): records of the erased that the store still lists by key."""
+    read_epoch: int | None = None
+    controls_lost: bool = False
+
+
+class Rounds:
+    """Carries out rounds and remedies."""
+
+    def __init__(self, prober: Prober, metrics: Observer) -> None:
+        self._prober = prober
+        self._metrics = metrics
+
+    async def run(self, erasure: Erasure, snapshot: Snapshot, turn: int, began: float) -> Round:
+        """One round over every surface that can be probed."""
+        result = Round(began)
+        for surface in self._prober.profile.surfaces:
+            result.surfaces.append(await self._surface(surface, erasure, snapshot, turn, result))
+        result.outcome = conclude_round(result.surfaces)
+        result.leaking = [s["name"] for s in result.surfaces if s["outcome"] == Outcome.LEAKING.value]
+        result.read_epoch = await self._epoch()
+        return result
+
+    async def _surface(
+        self, surface: Surface, erasure: Erasure, snapshot: Snapshot, turn: int, result: Round
+    ) -> dict[str, Any]:
+        facts = SurfaceFacts(surface.name, surface.kind, surface.each)
+        if not surface.probeable:
+            return {"name": surface.name, "kind": surface.kind, "outcome": Outcome.OUT_OF_SCOPE.value,
+                    "control": "none", "residual": 0, "reason": surface.note}
+        known = snapshot.controls.get(surface.name, [])
+        findings: list[Finding] = []
+        for probe in self._probes(facts, snapshot, turn):
+            finding, items = await self._prober.probe(surface, probe, erasure)
+            findings.append(finding)
+            if surface.kind == "primary" or surface.enumerates:
+                result.residual += [(surface.name, item) for item in items if item.key is not None]
+        findings += await self._controls(surface, known, turn)
+        controls = Controls(bool(snapshot.records), bool(known), snapshot.control_kind)
+        outcome = judge(facts, findings, controls)
+        self._metrics.count("probes", surface=surface.name, outcome=outcome["outcome"])
+        if known and not any(f.found for f in findings if f.control):
+            result.controls_lost = True
+        return outcome
+
+    @staticmethod
+    def _probes(facts: SurfaceFacts, snapshot: Snapshot, turn: int) -> list[Probe]:
+        proven = set(snapshot.proven.get(facts.name, ()))
+        ours = {id(w) for place, w in enumerate(snapshot.witnesses) if place in proven}
+        planned = plan(facts, snapshot.witnesses, turn)
+        first = [w for place, w in enumerate(snapshot.witnesses) if place in proven]
+        probes = [Probe(facts.name, p.witness, proven=id(p.witness) in ours) for p in planned]
+        if first and not any(probe.proven for probe in probes):
+            # A round without one proven probe would prove nothing: its turn comes every time.
+            probes += [Probe(facts.name, p.witness, proven=True) for p in plan(facts, first, turn)[:1]]
+        return probes
+
+    async def _controls(self, surface: Surface, known: list[Witness], turn: int) -> list[Finding]:
+        for offset in range(len(known)):
+            witness = known[(turn + offset) % len(known)]
+            found = await self._prober.finds(surface, witness)
+            self._metrics.count("bystanders", outcome="found" if found else "missing")
+            if found:
+                return [Finding(Probe(surface.name, witness), control=True, found=True)]
+        return []
+
+    async def _epoch(self) -> int | None:
+        request = self._prober.profile.epoch_request()
+        if request is None:
+            return None
+        try:
+            return self._prober.profile.epoch_value(await self._prober.send(request, Purpose.PROBE))
+        except (UpstreamError, Unreadable):
+            return None
+
+    async def remedy(
+        self, predicate: Predicate, residual: list[tuple[str, Item]], done: dict[str, int], most: int
+    ) -> int:
+        """Asks the store to delete what it still lists, by key, once a record and round; how many it was asked."""
+        asked: set[str] = set()
+        for _, item in residual:
+            key = item.key
+            if key is None or key in asked or done.get(key, 0) >= most:
+                continue
+            seed = predicate.seeds()[0].values()
+            path = {"path": "/".join(item.path)} if item.path is not None else {}
+            try:
+                request = self._prober.profile.remedy("delete_record", {**seed, **item.capture, **path, "key": key})
+                if request is None:
+                    return 0
+                reply = await self._prober.send(request, Purpose.REMEDY)
+            except (UpstreamError, CannotBuild):
+                self._metrics.count("remedies", outcome="failed")
+                continue
+            asked.add(key)
+            done[key] = done.get(key, 0) + 1
+            self._metrics.count("remedies", outcome="accepted" if reply.status < 400 else "refused")
+        return len(asked)

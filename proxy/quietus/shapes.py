@@ -1,0 +1,32 @@
+"""The shapes of unmapped requests: method and path with everything that could be an identifier struck out."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from quietus.core.exchange import Request
+
+SHAPES = 500
+"""Shapes remembered; at the bound the one seen longest ago goes."""
+
+
+class Shapes:
+    """Which requests the profile does not describe, without what they were about."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._words = frozenset(words)
+        self._seen: OrderedDict[str, int] = OrderedDict()
+
+    def saw(self, request: Request) -> None:
+        """Counts one unmapped request under its shape: only segments that the profile knows stay."""
+        segments = request.path.split("/")[1:12]
+        shape = "/".join(s if s in self._words else "{}" for s in segments)
+        key = f"{request.method if request.method.isalpha() and len(request.method) < 12 else '{}'} /{shape}"
+        self._seen[key] = self._seen.pop(key, 0) + 1
+        if len(self._seen) > SHAPES:
+            self._seen.popitem(last=False)
+
+    def listed(self) -> list[dict[str, object]]:
+        """The shapes with their counts, the newest last."""
+        return [{"shape": shape, "count": count} for shape, count in self._seen.items()]

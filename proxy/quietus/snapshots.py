@@ -1,0 +1,133 @@
+"""What an erasure knows in clear while it is watched: its predicate, its witnesses, its controls.
+
+Sealed under the erasure's own key at rest, unsealed only to probe, and destroyed when the watch ends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from quietus.core.operations import Call
+from quietus.core.probing import Witness
+from quietus.core.scope import Values, Wild
+
+PREDICATE = "predicate"
+SNAPSHOT = "snapshot"
+REQUEST = "request"
+ANSWER = "answer"
+"""Names of the secrets of an erasure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """What is to be forgotten, in clear. An empty tuple leaves the dimension open."""
+
+    tenant: tuple[str, ...] = ()
+    subject: tuple[str, ...] = ()
+    purpose: tuple[str, ...] = ()
+    path: tuple[tuple[str, ...], ...] = ()
+    key: tuple[str, ...] = ()
+    capture: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """What it names first: "subject", "keys" or "path"."""
+        return "subject" if self.subject else "keys" if self.key else "path"
+
+    def seeds(self) -> list[Witness]:
+        """A witness for each thing that it names, before anything was read."""
+        tenant = self.tenant[0] if self.tenant else None
+        purpose = self.purpose[0] if self.purpose else None
+        path = self.path[0] if self.path else None
+        common: dict[str, Any] = {
+            "tenant": tenant,
+            "purpose": purpose,
+            "path": path,
+            "capture": self.capture,
+        }
+        if self.key:
+            subject = self.subject[0] if len(self.subject) == 1 else None
+            return [Witness(key=key, subject=subject, **common) for key in self.key]
+        if self.subject:
+            return [Witness(subject=subject, **common) for subject in self.subject]
+        return [Witness(**{**common, "path": each}) for each in self.path]
+
+    def seal(self) -> bytes:
+        """As bytes to be sealed."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def unseal(cls, plain: bytes) -> Predicate:
+        """The inverse of `seal`."""
+        raw = json.loads(plain)
+        return cls(
+            tenant=tuple(raw["tenant"]),
+            subject=tuple(raw["subject"]),
+            purpose=tuple(raw["purpose"]),
+            path=tuple(tuple(path) for path in raw["path"]),
+            key=tuple(raw["key"]),
+            capture=raw["capture"],
+        )
+
+
+def predicate_of(call: Call) -> Predicate:
+    """The predicate of a forget. Its scope has no UNKNOWN: the profile refuses those."""
+
+    def texts(values: Values) -> tuple[str, ...]:
+        return () if isinstance(values, Wild) else tuple(sorted(str(v) for v in values))
+
+    scope = call.scope
+    paths: tuple[tuple[str, ...], ...] = ()
+    if not isinstance(scope.path, Wild):
+        paths = tuple(sorted(tuple(str(s) for s in path) for path in scope.path))
+    return Predicate(
+        tenant=texts(scope.tenant),
+        subject=texts(scope.subject),
+        purpose=texts(scope.purpose),
+        path=paths,
+        key=texts(scope.key),
+        capture=dict(call.capture),
+    )
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What was found before the forget left, and which requests found it."""
+
+    witnesses: list[Witness] = field(default_factory=list)
+    """Records of the erased; those that only name the predicate come first and have no text."""
+    records: int = 0
+    """How many records were found; 0 when the store did not know what it was to forget."""
+    proven: dict[str, list[int]] = field(default_factory=dict)
+    """By surface: the witnesses (by position) that a probe of it found."""
+    controls: dict[str, list[Witness]] = field(default_factory=dict)
+    """By surface: the bystanders or canaries that a probe of it found."""
+    control_kind: str = "live"
+    canaries: list[str] = field(default_factory=list)
+    """Keys of canaries that were written and must be removed."""
+    truncated: bool = False
+    """The bound of records or seconds was met: what was not reached caps the verdict."""
+    failed: list[str] = field(default_factory=list)
+    """Surfaces that could not be read while the snapshot was taken."""
+
+    def seal(self) -> bytes:
+        """As bytes to be sealed."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def unseal(cls, plain: bytes) -> Snapshot:
+        """The inverse of `seal`."""
+        raw = json.loads(plain)
+        raw["witnesses"] = [_witness(each) for each in raw["witnesses"]]
+        raw["controls"] = {name: [_witness(w) for w in its] for name, its in raw["controls"].items()}
+        return cls(**raw)
+
+
+def _witness(raw: dict[str, Any]) -> Witness:
+    for name in ("path", "vector"):
+        if raw[name] is not None:
+            raw[name] = tuple(raw[name])
+    return Witness(**raw)

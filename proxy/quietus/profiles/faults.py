@@ -31,6 +31,10 @@ class Unreadable(Exception):
     """An answer of the store that its profile could not read."""
 
 
+class MissingItems(Unreadable):
+    """An answer without anything where its rows should be: unreadable, not empty."""
+
+
 class NotJson(ValueError):
     """Bytes that are not strict JSON, or that could mean two things. `too_large`: beyond a bound."""
 

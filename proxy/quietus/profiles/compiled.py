@@ -1,0 +1,222 @@
+"""Compiling a profile's document, and what a document must hold beyond the shape of its parts.
+
+Everything wrong is collected, each with its place, so that a profile's author sees it all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from quietus.profiles.faults import CompileFault
+from quietus.profiles.models import ROUND_SECONDS, ProfileModel
+from quietus.profiles.routes import Route
+from quietus.profiles.selector import Place, Selector
+from quietus.profiles.surface import Surface
+from quietus.profiles.templates import Template, names_in, set_steps
+from quietus.profiles.wire import same_shape
+from quietus.profiles.words import CallModel
+
+VALUES: Final = frozenset(
+    {"key", "keys", "subject", "tenant", "purpose", "path", "text", "vector", "epoch", "basis"}
+)
+"""Placeholders that are known everywhere; captures of the routes come on top."""
+
+T = TypeVar("T")
+
+
+class CompileFaults(Exception):
+    """Everything that is wrong with a document."""
+
+    def __init__(self, faults: list[CompileFault]) -> None:
+        super().__init__(f"{len(faults)} faults")
+        self.faults = faults
+
+
+@dataclass(slots=True)
+class Compiled:
+    """The parts of a profile, ready to run."""
+
+    routes: tuple[Route, ...] = ()
+    surfaces: tuple[Surface, ...] = ()
+    controls: Surface | None = None
+    remedies: dict[str, Template] = field(default_factory=dict)
+    forgets: dict[str, Template] = field(default_factory=dict)
+    strengthen: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    canary: Template | None = None
+    canary_key: Selector | None = None
+    epoch: Template | None = None
+    epoch_value: Selector | None = None
+    longest: int = 0
+    lints: tuple[str, ...] = ()
+
+
+def compile_profile(model: ProfileModel) -> Compiled:
+    """The compiled parts. Raises CompileFaults."""
+    faults: list[CompileFault] = []
+
+    def attempt(make: Callable[[], T]) -> T | None:
+        try:
+            return make()
+        except CompileFault as fault:
+            faults.append(fault)
+            return None
+
+    out = Compiled()
+    routes = [attempt(lambda one=one, at=at: Route(one, ("routes", at)))  # type: ignore[misc]
+              for at, one in enumerate(model.routes)]  # fmt: skip
+    out.routes = tuple(route for route in routes if route is not None)
+    surfaces = [attempt(lambda one=one, at=at: Surface(one, ("surfaces", at)))  # type: ignore[misc]
+                for at, one in enumerate(model.surfaces)]  # fmt: skip
+    out.surfaces = tuple(surface for surface in surfaces if surface is not None)
+    if model.controls is not None:
+        controls = model.controls
+        out.controls = attempt(lambda: Surface(controls, ("controls",)))
+    _calls(model, out, attempt)
+    out.longest = max((len(route.template.segments) for route in out.routes), default=0)
+    for check in (_check_store, _check_routes, _check_surfaces, _check_names, _check_references):
+        check(model, out, faults)
+    if faults:
+        raise CompileFaults(faults)
+    out.lints = tuple(_lints(model))
+    return out
+
+
+def _calls(model: ProfileModel, out: Compiled, attempt: Callable[[Callable[[], Any]], Any]) -> None:
+    def template(call: CallModel | None, place: Place) -> Template | None:
+        if call is None:
+            return None
+        made: Template | None = attempt(lambda: Template(call.http, (*place, "http")))
+        return made
+
+    for name, call in model.remedies.items():
+        made = template(call, ("remedies", name))
+        if made is not None:
+            out.remedies[name] = made
+    for name in ("subject", "keys", "path"):
+        made = template(getattr(model.forgets, name), ("forgets", name))
+        if made is not None:
+            out.forgets[name] = made
+    if model.canary is not None:
+        canary = model.canary
+        out.canary = template(canary.write, ("canary", "write"))
+        out.canary_key = attempt(lambda: Selector(canary.key, ("canary", "key")))
+    if model.epoch is not None:
+        epoch = model.epoch
+        out.epoch = template(epoch, ("epoch",))
+        out.epoch_value = attempt(lambda: Selector(epoch.value, ("epoch", "value")))
+    for one in model.strengthen:
+        out.strengthen[one.route] = dict(one.set)
+
+
+def _check_store(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
+    store = model.store
+    rounds = store.clean_rounds * ROUND_SECONDS
+    if store.bound <= store.settling_interval + rounds:
+        faults.append(CompileFault(
+            ("store", "effectuation_bound"),
+            "effectuation_bound does not exceed the settling interval and its clean rounds",
+            f"make it longer than {store.settling_interval + rounds:g}s",
+        ))  # fmt: skip
+    if store.write_path_reads_derived is False and "settling_interval" not in store.model_fields_set:
+        faults.append(CompileFault(
+            ("store", "write_path_reads_derived"),
+            "an exemption of the write path needs a stated settling_interval",
+            "state store.settling_interval",
+        ))  # fmt: skip
+    if not any(surface.kind == "unprobeable" for surface in model.surfaces):
+        faults.append(CompileFault(
+            ("surfaces",),
+            "no surface is unprobeable: a receipt would say that everything was checked",
+            "add at least {name: backups, kind: unprobeable, note: …}",
+        ))  # fmt: skip
+    if not any(surface.kind not in ("unprobeable", "history") for surface in model.surfaces):
+        faults.append(CompileFault(("surfaces",), "no surface can be probed: nothing could ever settle"))
+
+
+def _check_routes(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
+    for at, spec in enumerate(model.routes):
+        place: Place = ("routes", at)
+        if spec.operation == "ignore" and (
+            spec.request.model_fields_set or spec.response.model_fields_set
+        ):
+            faults.append(CompileFault(
+                (*place, "operation"),
+                f"the route {spec.name} is ignored and yet says where memories are",
+                "ignore is for what is free of memory content",
+            ))  # fmt: skip
+        if spec.operation == "forget":
+            asked = spec.request
+            if not (asked.subject or asked.key or asked.path or asked.filter):
+                faults.append(CompileFault(
+                    (*place, "request"), f"the forget {spec.name} names no subject, key, path or filter"
+                ))  # fmt: skip
+    if len(out.routes) != len(model.routes):
+        return
+    for at, route in enumerate(out.routes):
+        for earlier in out.routes[:at]:
+            if earlier.when is None and earlier.method == route.method and same_shape(
+                earlier.template, route.template
+            ):
+                faults.append(CompileFault(
+                    ("routes", at, "http"), f"the route {earlier.name} above takes all of its requests"
+                ))  # fmt: skip
+
+
+def _check_surfaces(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
+    seen: set[str] = set()
+    for at, spec in enumerate(model.surfaces):
+        if spec.name in seen:
+            faults.append(CompileFault(("surfaces", at, "name"), f"two surfaces are called {spec.name}"))
+        seen.add(spec.name)
+        if spec.http is None or spec.each is None:
+            continue
+        used = set(names_in([spec.http.path, spec.http.query, spec.http.headers, spec.http.body]))
+        if spec.each not in used:
+            faults.append(CompileFault(
+                ("surfaces", at, "each"),
+                f"the surface {spec.name} asks for each {spec.each}, but {{{spec.each}}} is nowhere in it",
+            ))  # fmt: skip
+
+
+def _check_names(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
+    captured = {name for route in model.routes for name in route.capture}
+    captured |= {name for route in model.routes if route.response.item for name in route.response.item.capture}
+    known = VALUES | captured
+    templates = [surface.template for surface in (*out.surfaces, out.controls) if surface is not None]
+    templates += [*out.remedies.values(), *out.forgets.values(), out.canary, out.epoch]
+    for template in templates:
+        if template is None:
+            continue
+        for name, place in template.names.items():
+            if name not in known:
+                faults.append(CompileFault(
+                    place, f"nothing is called {{{name}}}", f"known are {', '.join(sorted(known))}"
+                ))  # fmt: skip
+
+
+def _check_references(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
+    operations = {route.name: route.operation for route in model.routes}
+    for at, one in enumerate(model.strengthen):
+        if operations.get(one.route) not in ("recall", "read"):
+            faults.append(CompileFault(
+                ("strengthen", at, "route"), f"no recall or read route is called {one.route}"
+            ))  # fmt: skip
+        for target in one.set:
+            try:
+                set_steps(target)
+            except ValueError as error:
+                faults.append(CompileFault(("strengthen", at, "set", target), str(error)))
+    each = model.forgets.each_record
+    if each is not None and each not in model.remedies:
+        faults.append(CompileFault(("forgets", "each_record"), f"no remedy is called {each}"))
+
+
+def _lints(model: ProfileModel) -> list[str]:
+    found = []
+    if model.store.erasure_model == "async" and model.store.write_path_reads_derived is True:
+        found.append(
+            "UNSOUND: lazy invalidation and a write path that reads derived state; no TTL makes up for it"
+        )
+    return found

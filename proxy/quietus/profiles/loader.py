@@ -1,0 +1,126 @@
+"""Loading profiles: from a file or by the name of a shipped one, with every fault and its line."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from quietus.profiles.compiled import CompileFaults
+from quietus.profiles.document import Document, DocumentError, parse_document
+from quietus.profiles.faults import Fault, ProfileError
+from quietus.profiles.models import ProfileModel
+from quietus.profiles.profile import Profile
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def shipped_directory() -> Path:
+    """Where the shipped profiles are: in the package, or in the checkout that it runs from."""
+    packaged = _PACKAGE / "_policies" / "profiles"
+    return packaged if packaged.is_dir() else _PACKAGE.parent.parent / "policies" / "profiles"
+
+
+def shipped_names() -> list[str]:
+    """The names of the shipped profiles."""
+    return sorted(path.stem for path in shipped_directory().glob("*.yaml"))
+
+
+def find_profile(name_or_path: str | Path) -> Path:
+    """The file of a profile. Raises ProfileError."""
+    text = str(name_or_path)
+    if "/" in text or text.endswith(_SUFFIXES):
+        path = Path(text)
+    else:
+        path = shipped_directory() / f"{text}.yaml"
+        if not path.is_file():
+            names = ", ".join(shipped_names()) or "none"
+            raise ProfileError(
+                [Fault(text, 1, "no profile of this name ships", f"the names are {names}; or give a path")]
+            )
+    if not path.is_file():
+        raise ProfileError([Fault(text, 1, "there is no such file")])
+    return path
+
+
+def load_profile(name_or_path: str | Path) -> Profile:
+    """A profile, compiled. Raises ProfileError with everything that is wrong with it."""
+    path = find_profile(name_or_path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ProfileError([Fault(str(path), 1, f"cannot be read: {error.strerror}")]) from None
+    return parse_profile(data, str(path))
+
+
+def parse_profile(data: bytes | str, file: str = "profile.yaml") -> Profile:
+    """A profile from its text, compiled. Raises ProfileError."""
+    raw = data.encode("utf-8") if isinstance(data, str) else data
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ProfileError([Fault(file, 1, "the file is not UTF-8")]) from None
+    try:
+        document = parse_document(file, text)
+    except DocumentError as error:
+        raise ProfileError([error.fault]) from None
+    if not isinstance(document.value, dict):
+        raise ProfileError([Fault(file, 1, "a profile is a mapping", "see policies/profiles for examples")])
+    try:
+        model = ProfileModel.model_validate(document.value)
+    except ValidationError as error:
+        raise ProfileError(model_faults(error, document)) from None
+    try:
+        return Profile(model, hashlib.sha256(raw).hexdigest())
+    except CompileFaults as error:
+        raise ProfileError(
+            [Fault(file, document.line(one.place), one.message, one.hint) for one in error.faults]
+        ) from None
+
+
+def model_faults(error: ValidationError, document: Document) -> list[Fault]:
+    """What pydantic found, by line, each place once: of a union only the branch that went furthest."""
+    deepest: dict[tuple[Any, ...], tuple[int, Fault]] = {}
+    for found in error.errors(include_url=False, include_input=False):
+        place = tuple(step for step in found["loc"] if _is_step(step))
+        line = document.line(place)
+        known = _known(place, document)
+        message = f"{'.'.join(map(str, known)) or 'profile'}: {_said(found)}"
+        if found["type"] == "extra_forbidden":
+            message = f"the key {place[-1]!r} is not known in {'.'.join(map(str, place[:-1])) or 'a profile'}"
+        fault = Fault(document.file, line, message, _hint(found))
+        anchor = known[:3]
+        before = deepest.get((*anchor, message))
+        if before is None or before[0] < len(known):
+            deepest[(*anchor, message)] = (len(known), fault)
+    return [fault for _, fault in sorted(deepest.values(), key=lambda pair: (pair[1].line, -pair[0]))]
+
+
+def _is_step(step: Any) -> bool:
+    """Whether it is a step of the document; pydantic puts the names of a union's branches between."""
+    return not (isinstance(step, str) and (step.endswith("Model") or step in ("str", "list[union[str,SelectorModel]]")
+                or step.startswith(("list[", "dict[", "union["))))  # fmt: skip
+
+
+def _known(place: tuple[Any, ...], document: Document) -> tuple[Any, ...]:
+    known: tuple[Any, ...] = ()
+    for step in place:
+        if (*known, step) in document.lines:
+            known = (*known, step)
+    return known
+
+
+def _said(found: Any) -> str:
+    message = str(found["msg"])
+    if found["type"] == "missing":
+        return f"the key {found['loc'][-1]!r} is missing"
+    return message.removeprefix("Value error, ")
+
+
+def _hint(found: Any) -> str:
+    if found["type"] == "extra_forbidden":
+        return "look for a typing mistake; the keys are in policies/profile.schema.json"
+    return ""

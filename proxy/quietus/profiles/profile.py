@@ -1,0 +1,255 @@
+"""A compiled profile: requests in, Calls out; answers in, rows and acknowledgements out. Pure.
+
+The routes are tried in order and the first match wins. What no route matches is unmapped: it is
+taken for a recall of who knows what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final, Literal
+
+from quietus.core.exchange import Reply, Request, header
+from quietus.core.operations import Call, Item, Operation
+from quietus.core.scope import UNKNOWN, Scope
+from quietus.profiles.acks import Ack, epoch_in, reply_view, text_in
+from quietus.profiles.answers import (
+    Answered,
+    answered,
+    open_body,
+    read_answer,
+    read_document,
+)
+from quietus.profiles.codec import decode_exact, decode_json, encode_json
+from quietus.profiles.compiled import Compiled, compile_profile
+from quietus.profiles.faults import Ambiguous, CannotQuote, NotJson, RequestFault, Unreadable
+from quietus.profiles.jsonpaths import MISSING
+from quietus.profiles.models import ProfileModel
+from quietus.profiles.routes import Reading, Route
+from quietus.profiles.surface import Surface
+from quietus.profiles.templates import Template, fill, header_value, put, query_string
+from quietus.profiles.wire import canonical_segments, check_json_request, header_fields, parse_query
+
+_UNMAPPED: Final = Call(Operation.RECALL, scope=Scope(tenant=UNKNOWN))
+_BODILESS_HEAD: Final = "HEAD"
+
+
+class Profile:
+    """What is known of one store's API. Made by `loader`; see its module for how."""
+
+    def __init__(self, model: ProfileModel, fingerprint: str) -> None:
+        compiled: Compiled = compile_profile(model)
+        self.name = model.name
+        self.summary = model.summary
+        self.store = model.store
+        self.fingerprint = fingerprint
+        self.routes: tuple[Route, ...] = compiled.routes
+        self.route_names = tuple(dict.fromkeys(route.name for route in compiled.routes))
+        self.surfaces: tuple[Surface, ...] = compiled.surfaces
+        self.controls: Surface | None = compiled.controls
+        self.forget_each_record: str | None = model.forgets.each_record
+        self.lints: tuple[str, ...] = compiled.lints
+        self._compiled = compiled
+        self._candidates: dict[tuple[str, int], tuple[Route, ...]] = {}
+
+    def __repr__(self) -> str:
+        return f"Profile({self.name!r}, {len(self.routes)} routes, {len(self.surfaces)} surfaces)"
+
+    def read(self, request: Request) -> Reading:
+        """The request as a Call; unmapped where no route matches. Raises RequestFault."""
+        segments = canonical_segments(request.path)
+        method = "GET" if request.method == _BODILESS_HEAD else request.method
+        view: dict[str, Any] | None = None
+        for route in self._routes_for(method, len(segments)):
+            parameters = route.template.match(segments)
+            if parameters is None:
+                continue
+            if view is None:
+                view = _request_view(request)
+            view["path"] = parameters
+            if route.operation is Operation.IGNORE and route.when is None:
+                return Reading(request, Call(Operation.IGNORE, route.name), route=route)
+            if "body" not in view and request.body:
+                view["body"] = _request_body(request)
+            try:
+                if route.when is not None and not route.when.holds(view):
+                    continue
+            except Ambiguous as error:
+                raise RequestFault("ambiguous-request", str(error)) from None
+            if route.operation is Operation.IGNORE:
+                return Reading(request, Call(Operation.IGNORE, route.name), route=route)
+            return _with_min_epoch(route.read(request, view, self.store.knows_purposes))
+        return _with_min_epoch(Reading(request, _UNMAPPED, mapped=False))
+
+    def answer(self, reading: Reading, reply: Reply) -> Answered:
+        """The rows and scalars of an answer. Raises Unreadable."""
+        route = reading.route
+        if route is None:
+            return read_answer(reply, ())
+        if reading.request.method == _BODILESS_HEAD and not reply.body:
+            return Answered(text="")
+        found = read_answer(reply, route.rows, reading.call.capture)
+        if route.epoch is not None:
+            found.epoch = epoch_in(route.epoch, reply_view(reply, found.document))
+        if reading.call.operation is Operation.WRITE and found.items:
+            found.items = _with_subject(found.items, reading.call.scope)
+        return found
+
+    def event(self, reading: Reading, data: bytes) -> Answered:
+        """The rows and scalars in the data of one server-sent event. Raises Unreadable.
+
+        Data that is no JSON is text, unless the route says where the rows of an event are.
+        """
+        groups = reading.route.events if reading.route is not None else []
+        try:
+            document = read_document(data)
+        except Unreadable:
+            try:
+                return Answered(plain=data, text=data.decode("utf-8"))
+            except UnicodeDecodeError:
+                raise Unreadable("an event is not UTF-8") from None
+        return answered(document, data, groups, reading.call.capture, required=False)
+
+    def ack(self, reading: Reading, reply: Reply) -> Ack:
+        """What the answer of a forget or a write claims. Never raises."""
+        document: Any = MISSING
+        try:
+            plain = open_body(reply)
+            if plain:
+                document = read_document(plain)
+        except Unreadable:
+            pass
+        if reading.route is None:
+            return Ack("unclear")
+        return reading.route.ack.read(reply, document, reading.call.capture)
+
+    def strengthen(self, reading: Reading, request: Request, epoch: int | None) -> Request:
+        """The recall, asked for an answer that has caught up; the same object if nothing is to be set."""
+        sets = self._compiled.strengthen.get(reading.call.route)
+        if not sets:
+            return request
+        values = {**reading.call.capture, "epoch": epoch}
+        path, _, raw = request.target.partition("?")
+        query: dict[str, Any] = {}
+        headers: dict[str, Any] = {}
+        body = _UNCHANGED
+        for target, value in sets.items():
+            if target.startswith("$.body") and body is _UNCHANGED:
+                body = decode_exact(request.body) if request.body else {}
+            changed = put(target, fill(value, values), query, headers, None if body is _UNCHANGED else body)
+            body = body if body is _UNCHANGED else changed
+        return _rewritten(request, path, raw, query, headers, body)
+
+    def remedy(self, name: str, values: Mapping[str, Any]) -> Request | None:
+        """A remedy by its name, or None. Raises CannotQuote, MissingValue."""
+        return _filled(self._compiled.remedies.get(name), values)
+
+    def forget(
+        self, predicate_kind: Literal["subject", "keys", "path"], values: Mapping[str, Any]
+    ) -> Request | None:
+        """A forget of our own, or None where the store has none. Raises CannotQuote, MissingValue."""
+        return _filled(self._compiled.forgets.get(predicate_kind), values)
+
+    def canary_write(self, values: Mapping[str, Any]) -> Request | None:
+        """The write of a canary, or None. Raises CannotQuote, MissingValue."""
+        return _filled(self._compiled.canary, values)
+
+    def canary_key(self, reply: Reply) -> str | None:
+        """The key that the store gave a canary, or None."""
+        selector = self._compiled.canary_key
+        return text_in(selector, _reply_view(reply)) if selector is not None else None
+
+    def epoch_request(self) -> Request | None:
+        """How the store's read epoch is asked for, or None."""
+        return _filled(self._compiled.epoch, {})
+
+    def epoch_value(self, reply: Reply) -> int | None:
+        """The read epoch in an answer to `epoch_request`, or None."""
+        if self._compiled.epoch_value is None or not 200 <= reply.status < 300:
+            return None
+        return epoch_in(self._compiled.epoch_value, _reply_view(reply))
+
+    def _routes_for(self, method: str, segments: int) -> tuple[Route, ...]:
+        """The routes that a path of so many segments can match, in order."""
+        segments = min(segments, self._compiled.longest + 1)
+        key = (method, segments)
+        found = self._candidates.get(key)
+        if found is None:
+            found = tuple(
+                route for route in self.routes
+                if route.method == method
+                and (len(route.template.segments) == segments if route.template.rest is None
+                     else len(route.template.segments) < segments)
+            )  # fmt: skip
+            if found:  # bounded: the methods of the profile times its longest path
+                self._candidates[key] = found
+        return found
+
+
+_UNCHANGED: Final = object()
+
+
+def _request_view(request: Request) -> dict[str, Any]:
+    return {"query": parse_query(request.query), "headers": header_fields(request.headers)}
+
+
+def _request_body(request: Request) -> Any:
+    check_json_request(request.headers)
+    try:
+        return decode_json(request.body)
+    except NotJson as error:
+        problem = "too-large" if error.too_large else "malformed-request"
+        raise RequestFault(problem, f"the body is not strict JSON: {error}") from None
+
+
+def _reply_view(reply: Reply) -> dict[str, Any]:
+    try:
+        document = read_document(open_body(reply))
+    except Unreadable:
+        document = MISSING
+    return reply_view(reply, document)
+
+
+def _with_min_epoch(reading: Reading) -> Reading:
+    text = header(reading.request.headers, "quietus-min-epoch")
+    if text is None:
+        return reading
+    text = text.strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise RequestFault("malformed-request", "Quietus-Min-Epoch is a whole number")
+    return replace(reading, call=replace(reading.call, min_epoch=int(text)))
+
+
+def _with_subject(items: tuple[Item, ...], scope: Scope) -> tuple[Item, ...]:
+    """Rows of a write take the request's subject where they carry none."""
+    if not isinstance(scope.subject, frozenset) or len(scope.subject) != 1:
+        return items
+    subject = str(next(iter(scope.subject)))
+    return tuple(item if item.subject is not None else replace(item, subject=subject) for item in items)
+
+
+def _filled(template: Template | None, values: Mapping[str, Any]) -> Request | None:
+    return template.fill(values) if template is not None else None
+
+
+def _rewritten(
+    request: Request, path: str, raw: str, query: dict[str, Any], headers: dict[str, Any], body: Any
+) -> Request:
+    """The request with these parameters, headers and body in place of its own."""
+    extra = query_string(query)[1:]
+    kept = [pair for pair in raw.split("&") if pair and pair.partition("=")[0] not in query]
+    together = "&".join([*kept, *([extra] if extra else [])])
+    named = {name.lower() for name in headers}
+    pairs = tuple(pair for pair in request.headers if pair[0].lower() not in named)
+    pairs = (*pairs, *((name, header_value(value)) for name, value in headers.items()))
+    data = request.body
+    if body is not _UNCHANGED:
+        data = encode_json(body)
+        pairs = tuple(pair for pair in pairs if pair[0].lower() != "content-length")
+        pairs = (*pairs, ("Content-Length", str(len(data))))
+    target = f"{path}?{together}" if together else path
+    return Request(request.method, target, pairs, data)
+
+
+__all__ = ["Ack", "Answered", "CannotQuote", "Profile", "Reading", "Surface"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import log1p, sqrt
 from typing import Final
@@ -49,10 +49,12 @@ def to_dense(vector: Vector) -> list[float]:
 
 def cosine(a: Vector, b: Vector) -> float:
     """How alike two vectors are: 1.0 for the same direction, 0.0 for nothing in common."""
-    if len(a) > len(b):
-        a, b = b, a
-    weights = dict(b)
-    return sum(weight * weights.get(bucket, 0.0) for bucket, weight in a)
+    return likeness(dict(a), b)
+
+
+def likeness(weights: Mapping[int, float], vector: Vector) -> float:
+    """The cosine, for one vector by bucket and many others."""
+    return sum([weights[bucket] * weight for bucket, weight in vector if bucket in weights])
 
 
 @lru_cache(maxsize=4096)

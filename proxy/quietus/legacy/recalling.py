@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from quietus.legacy.afterlife import Ghost
-from quietus.legacy.embedding import Vector, cosine, embed
+from quietus.legacy.embedding import Vector, embed, likeness
 from quietus.legacy.records import Predicate, Record, below, row
 from quietus.legacy.world import World
 
@@ -66,7 +66,7 @@ def listing(world: World, by: Reader, within: Predicate) -> list[Record]:
     found = {
         record.uid: record
         for record in world.rows.values()
-        if within.matches(record, fold=fold) and not world.expired(record)
+        if within.matches(record, fold=fold) and _visible(world, record)
     }
     for ghost in _ghosts(world, by):
         if within.matches(ghost.record, fold=fold) and ghost.record.place not in world.rows:
@@ -81,14 +81,12 @@ def recall(world: World, by: Reader, ask: Ask) -> list[dict[str, Any]]:
         until, kept = world.answers[slot]
         if until > world.now:
             return kept
-    wanted = ask.vector if ask.vector is not None else embed(ask.query)
+    wanted = dict(ask.vector if ask.vector is not None else embed(ask.query))
     fold = world.faults.case_sensitive_forget
     scored = [
-        (cosine(wanted, record.vector), record.uid, record)
+        (likeness(wanted, record.vector), record.uid, record)
         for record in _candidates(world, by)
-        if ask.within.matches(record, fold=fold)
-        and not world.expired(record)
-        and not _swallowed(world, record)
+        if ask.within.matches(record, fold=fold) and _visible(world, record)
     ]
     scored.sort(key=lambda hit: (-hit[0], hit[1]))
     hits = [(score, record) for score, _, record in scored[: ask.top_k]]
@@ -148,7 +146,7 @@ def _repaired(world: World, tenant: str | None, key: str) -> Record | None:
     return None
 
 
-def _from_chunks(world: World, ask: Ask, wanted: Vector, seen: set[str]) -> list[dict[str, Any]]:
+def _from_chunks(world: World, ask: Ask, wanted: dict[int, float], seen: set[str]) -> list[dict[str, Any]]:
     """Texts that the reranker pulls from the chunk cache.
 
     The cache knows a content hash and a tenant, no key and no subject: it serves wide recalls only.
@@ -172,7 +170,7 @@ def _from_chunks(world: World, ask: Ask, wanted: Vector, seen: set[str]) -> list
             vector=record.vector,
             digest=content,
         )
-        found.append(row(chunk, score=cosine(wanted, record.vector), vectors=ask.vectors))
+        found.append(row(chunk, score=likeness(wanted, record.vector), vectors=ask.vectors))
     return found
 
 
@@ -183,7 +181,13 @@ def _plant(query: str, records: list[Record]) -> None:
             del record.queries[:-QUERIES_KEPT]
 
 
+def _visible(world: World, record: Record) -> bool:
+    return (record.expires_at is None or not world.expired(record)) and not _swallowed(world, record)
+
+
 def _swallowed(world: World, record: Record) -> bool:
+    if not world.swallowed:
+        return False
     now = world.now
     return any(
         until > now and tenant in (None, record.tenant) and below(scope, record.scope, prefixes=True)

@@ -16,7 +16,7 @@ from quietus.legacy.faults import FAULTS, Faults, parse_faults
 from quietus.legacy.forgetting import NoAnswer
 from tests.legacy.conversation import ALICE, BOB, Talk, keys, subjects, tells
 
-AT_THE_SOCKET = {"latency", "event_gap"}
+AT_THE_SOCKET = {"latency", "hang", "event_gap"}
 """Shown in test_server.py: a synchronous store cannot wait."""
 
 NEAR = ALICE.replace("her number", "the number")

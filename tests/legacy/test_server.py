@@ -92,6 +92,33 @@ async def test_lost_answer_is_a_dropped_connection(mode: Any) -> None:
             assert reply.status == (404 if mode == "done" else 200)
 
 
+async def test_lost_answer_may_hang() -> None:
+    clock = VirtualClock()
+    store = LegacyStore(clock, faults=Faults(lost_answer="done", hang=60))
+    store.put(ALICE, key="a1", subject="alice")
+    async with serving(store) as served, ClientSession(served.url) as client:
+        waiting = asyncio.ensure_future(client.post("/v1/forget", json={"subject": "alice"}))
+        await until(lambda: clock.sleepers)
+        await clock.advance(59)
+        assert not waiting.done() and not store.holds("Voltaire")
+        await clock.advance(1)
+        with pytest.raises(ClientError):
+            await waiting
+
+
+async def test_restart_over_the_wire_where_it_is_allowed() -> None:
+    for controls in (True, False):
+        store = LegacyStore(VirtualClock(), faults=Faults(restart_resurrection=True))
+        store.put(ALICE, key="a1", subject="alice")
+        async with serving(store, controls=controls) as served, ClientSession(served.url) as client:
+            async with client.post("/v1/forget", json={"subject": "alice"}) as reply:
+                assert reply.status == 200
+            async with client.post("/_legacy/restart") as reply:
+                assert reply.status == (204 if controls else 404)
+            async with client.get("/v1/memories/a1") as reply:
+                assert reply.status == (200 if controls else 404)
+
+
 async def test_gzip_answers_and_refuses_encoded_requests() -> None:
     store = LegacyStore(VirtualClock(), faults=Faults(gzip=True))
     async with serving(store) as served, ClientSession(served.url) as client:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -285,3 +286,13 @@ def test_same_seed_same_store() -> None:
         return names, talk.recall()
 
     assert run(1) == run(1) and run(1)[0] != run(2)[0]
+
+
+def test_every_switch_stands_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "legacy-store.md").read_text(encoding="utf-8")
+    for fault in FAULTS.values():
+        lines = [line for line in page.splitlines() if line.startswith(f"| `{fault.name}` |")]
+        assert len(lines) == 1 and fault.says in lines[0], (
+            f"docs/legacy-store.md: {fault.name} is missing or old"
+        )
+    assert page.count("\n| `") == len(FAULTS)

@@ -138,7 +138,7 @@ class Faults:
     same_ack: bool = _fault(False, True, "the acknowledgement is the same for what never existed")
     page_limit: int = _fault(0, 100, "a forget removes only the first so many records and says it is done")
     failures: int = _fault(
-        0, 3, "every so-manieth record of a forget fails; the answer is 200 with a list of failures"
+        0, 3, "every nth record of a forget fails; the answer is 200 with a list of failures"
     )
     lost_answer: Literal["off", "done", "undone", "either"] = _fault(
         "off",
@@ -168,6 +168,9 @@ class Faults:
     sse: bool = _fault(False, True, "recalls answer as server-sent events, asked for or not")
     gzip: bool = _fault(False, True, "answers are gzip-encoded, asked for or not")
     latency: float = _fault(0.0, 0.04, "the server waits so many seconds before it acknowledges a forget")
+    hang: float = _fault(
+        0.0, 120.0, "the server holds the connection of a lost answer so many seconds before it drops it"
+    )
     event_gap: float = _fault(0.0, 0.05, "the server waits so many seconds between two events of a stream")
 
 

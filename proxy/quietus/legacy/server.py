@@ -7,9 +7,10 @@ pause between two events of a stream, and the answer that never comes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from aiohttp import web
 
@@ -18,7 +19,11 @@ from quietus.legacy.forgetting import NoAnswer
 from quietus.legacy.store import LegacyStore
 from quietus.legacy.wire import BODY_MAX
 
-RECEIPTS_MAX = 10_000
+RECEIPTS_MAX: Final = 10_000
+CONTROLS: Final[dict[str, Callable[[LegacyStore], object]]] = {
+    "/_legacy/restart": LegacyStore.restart,
+    "/_legacy/tick": LegacyStore.tick,
+}
 
 
 @dataclass(slots=True)
@@ -27,6 +32,7 @@ class Served:
 
     url: str
     store: LegacyStore
+    controls: bool = False
     receipts: deque[str] = field(default_factory=lambda: deque(maxlen=RECEIPTS_MAX))
     runner: web.ServerRunner | None = None
 
@@ -37,9 +43,12 @@ class Served:
             self.runner = None
 
 
-async def serve(host: str, port: int, store: LegacyStore) -> Served:
-    """Serves `store`; port 0 takes a free one. Close what it returns."""
-    served = Served("", store)
+async def serve(host: str, port: int, store: LegacyStore, *, controls: bool = False) -> Served:
+    """Serves `store`; port 0 takes a free one. Close what it returns.
+
+    With `controls`, POST /_legacy/restart and POST /_legacy/tick do what the store's methods do.
+    """
+    served = Served("", store, controls)
 
     async def answer(incoming: web.BaseRequest) -> web.StreamResponse:
         return await _answer(served, incoming)
@@ -58,9 +67,11 @@ async def serve(host: str, port: int, store: LegacyStore) -> Served:
 
 
 @asynccontextmanager
-async def serving(store: LegacyStore, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Served]:
+async def serving(
+    store: LegacyStore, host: str = "127.0.0.1", port: int = 0, *, controls: bool = False
+) -> AsyncIterator[Served]:
     """`serve` as a context."""
-    served = await serve(host, port, store)
+    served = await serve(host, port, store, controls=controls)
     try:
         yield served
     finally:
@@ -76,9 +87,13 @@ async def _answer(served: Served, incoming: web.BaseRequest) -> web.StreamRespon
         tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in incoming.raw_headers),
         await _body(incoming),
     )
+    if served.controls and request.method == "POST" and request.path in CONTROLS:
+        CONTROLS[request.path](store)
+        return web.Response(status=204)
     try:
         reply = store.handle(request)
     except NoAnswer:
+        await store.clock.sleep(store.faults.hang)
         return _hang_up(incoming)
     if store.faults.latency and request.path == "/v1/forget":
         await store.clock.sleep(store.faults.latency)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -13,23 +12,12 @@ from quietus.core.policy import UNSETTLED_WORD, Policy, When
 from quietus.core.states import UNSETTLED
 from quietus.documents import Document, DocumentError, read, validate
 from quietus.profiles.faults import Fault
-from quietus.profiles.words import seconds
 
 SHIPPED: Final = ("default", "strict", "observe")
-_LONGEST: Final = 100 * 365 * 86400.0
 
 
 class PolicyError(DocumentError):
     """A policy that is refused at load, with everything that is wrong with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Periods:
-    """The durations of a policy, in seconds."""
-
-    retain: float
-    watch_for: float
-    patrol_every: float
 
 
 def folder() -> Path:
@@ -59,36 +47,10 @@ def judged(document: Document) -> Policy:
         policy = validate(document, Policy)
     except DocumentError as error:
         raise PolicyError(error.faults) from None
-    faults = [*_durations(document, policy), *_shadowed(document, policy)]
+    faults = _shadowed(document, policy)
     if faults:
         raise PolicyError(faults)
     return policy
-
-
-def periods(policy: Policy) -> Periods:
-    """The durations of a policy that was loaded here."""
-    return Periods(
-        retain=float(seconds(policy.tombstones.retain)),
-        watch_for=float(seconds(policy.watch.for_)),
-        patrol_every=float(seconds(policy.watch.patrol_every)),
-    )
-
-
-def _durations(document: Document, policy: Policy) -> list[Fault]:
-    faults = []
-    for place, value in (
-        (("tombstones", "retain"), policy.tombstones.retain),
-        (("watch", "for"), policy.watch.for_),
-        (("watch", "patrol_every"), policy.watch.patrol_every),
-    ):
-        try:
-            amount = float(seconds(value))
-        except ValueError:
-            amount = -1.0
-        if not 0 < amount <= _LONGEST:
-            text = f"{'.'.join(place)}: not a duration"
-            faults.append(Fault(document.file, document.line(place), text, "write it like 15m, 1h or 400d"))
-    return faults
 
 
 def _shadowed(document: Document, policy: Policy) -> list[Fault]:

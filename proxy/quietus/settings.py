@@ -159,6 +159,7 @@ class AdminSettings(_Section):
 
     listen: Listen = Field(default="127.0.0.1:8710", description="where the admin API listens")
     token_file: Path | None = Field(default=None, description="one operator's token on a line; without it one is made beside the keys as `admin.token`, 0600")
+    hosts: tuple[str, ...] = Field(default=(), description="names under which it may be asked for (`Host`), beside addresses, `localhost` and the host it listens on")
     tokens: tuple[TokenSettings, ...] = Field(default=(), description="more tokens, each with a role and an actor")
 
 

@@ -1,0 +1,54 @@
+"""What the routes of the admin API work with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from aiohttp import web
+
+from quietus.acts import Acts
+from quietus.admin.census import Census
+from quietus.admin.tokens import Tokens
+from quietus.core.erasure import Erasure
+from quietus.core.verdict import Verdict
+from quietus.erasures import Erasures
+from quietus.metrics import Metrics
+from quietus.ports import Clock
+from quietus.views import Declared, erasure_view
+
+
+class Allowance(Protocol):
+    """Says whether one more fits into a budget."""
+
+    def allows(self, now: float) -> bool:
+        """Whether one more fits in; counts it if so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """Everything a route may use."""
+
+    erasures: Erasures
+    acts: Acts
+    metrics: Metrics
+    tokens: Tokens
+    census: Census
+    clock: Clock
+    verdict: Callable[[Erasure], Verdict]
+    declared: Callable[[], Iterable[Declared]]
+    unmapped: Callable[[], list[dict[str, Any]]]
+    backlog: Callable[[], int]
+    hosts: frozenset[str]
+    version: str
+    refusals: Allowance
+
+    def view(self, erasure: Erasure) -> dict[str, Any]:
+        """The JSON of an erasure."""
+        return erasure_view(
+            erasure, verdict=self.verdict(erasure), now=self.clock.now(), declared=self.declared()
+        )
+
+
+OFFICE: Final = web.AppKey("office", Office)

@@ -24,10 +24,13 @@ PURE = {"core", "profiles"}
 HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
-    "answers", "erasures", "flights", "forgets", "forgetting", "gateway", "owners", "prober", "questions",
-    "reconciler", "release", "shapes", "snapshots", "snapshotter", "streams",
+    "acts", "answers", "credentials", "erasures", "flights", "forgets", "forgetting", "gateway", "lease", "owners",
+    "prober", "questions", "reconciler", "release", "rounds", "shapes", "snapshots", "snapshotter", "streams",
+    "views",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
+WHOLE = HELD | ENGINE | {"policies", "assembly"}
+"""The engine put together: what an edge may be given."""
 LAYERS: dict[str, set[str]] = {
     "core": set(),
     "profiles": {"core"},
@@ -44,11 +47,14 @@ LAYERS: dict[str, set[str]] = {
     "policy_cases": PURE | {"documents", "policies"},
     "ledger": {"core", "ports"},
     **dict.fromkeys(ENGINE, HELD | ENGINE),
+    "assembly": HELD | ENGINE,
+    "gauges": WHOLE,
+    "reloading": WHOLE,
     "adapters": HELD | ENGINE,
-    "admin": HELD | ENGINE,
+    "admin": WHOLE,
     "legacy": {"core", "ports"},
-    "app": HELD | ENGINE | {"config", "policies", "ledger", "adapters", "admin"},
-    "cli": HELD | ENGINE | {"config", "policies", "policy_cases", "ledger", "admin", "legacy", "app"},
+    "app": WHOLE | {"gauges", "reloading", "config", "ledger", "adapters", "admin"},
+    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app"},
 }
 
 

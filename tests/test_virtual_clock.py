@@ -42,7 +42,6 @@ async def test_a_cancelled_sleeper_is_passed_over() -> None:
     assert task.cancelled() and clock.monotonic() == 5 and clock.next_waking is None
 
 
-@pytest.mark.requirement("R209")
 def test_wall_clock_jumps_alone() -> None:
     clock = VirtualClock()
     clock.move(10)

@@ -303,7 +303,6 @@ def test_every_fault_has_a_conversation() -> None:
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
-@pytest.mark.requirement("R1", "R135")
 def test_fault_shows(name: str) -> None:
     words = SIDE_BY_SIDE.get(name, (name,))
     others = [word for word in words if word.partition("=")[0] != name]

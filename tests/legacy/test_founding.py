@@ -10,7 +10,6 @@ from quietus.legacy.faults import FOUNDING, Faults
 from tests.legacy.conversation import ALICE, BOB, Talk, keys, subjects, tells
 
 
-@pytest.mark.requirement("R16", "R20")
 def test_412_keys_leak_for_892_seconds() -> None:
     talk = Talk(FOUNDING)
     for number in range(412):
@@ -38,7 +37,6 @@ def test_leak_lasts_a_whole_cycle_at_worst() -> None:
     assert not tells(talk.recall())
 
 
-@pytest.mark.requirement("R19")
 def test_text_comes_from_a_cache_that_knows_no_key() -> None:
     talk = Talk(FOUNDING)
     talk.two_people()
@@ -57,7 +55,6 @@ def test_text_comes_from_a_cache_that_knows_no_key() -> None:
     assert not tells(chunks.recall())
 
 
-@pytest.mark.requirement("R21")
 def test_digest_names_the_erased_under_another_subject() -> None:
     talk = Talk(FOUNDING)
     talk.two_people()
@@ -78,7 +75,6 @@ def test_digest_may_be_rebuilt() -> None:
     assert not tells(talk.listed()) and "Basel" in talk.listed(subject="service:analytics")[0]["value"]
 
 
-@pytest.mark.requirement("R53", "R54")
 def test_s_4471_is_quoted_by_another_record() -> None:
     text = "S-4471 asked for a refund of 89 francs"
     talk = Talk()
@@ -88,7 +84,6 @@ def test_s_4471_is_quoted_by_another_record() -> None:
     assert talk.recall("S-4471 refund")[0]["key"] == "r2" and tells(talk.recall("S-4471"), text)
 
 
-@pytest.mark.requirement("R55")
 def test_reingested_template_brings_the_subject_back_under_a_new_id() -> None:
     text = "Welcome aboard. Your account is ready."
     talk = Talk(Faults(hash_rows=True))
@@ -99,7 +94,6 @@ def test_reingested_template_brings_the_subject_back_under_a_new_id() -> None:
     assert [(row["key"], row["subject"]) for row in talk.recall(text, subject="S-4471")] == [(new, "S-4471")]
 
 
-@pytest.mark.requirement("R92", "R93", "R94", "R97")
 def test_three_access_paths_after_records_removed_1() -> None:
     talk = Talk(Faults(ack="ok", dangling_provenance="false", lazy_index=900))
     first, second = "Alice moved to Lyon in May.", "She rents a flat near the river."
@@ -127,7 +121,6 @@ def test_an_honest_store_cascades() -> None:
     assert talk.listed() == [] and talk.recall() == []
 
 
-@pytest.mark.requirement("R127", "R131", "R132", "R147")
 def test_tokens_clock_and_swallowed_keys() -> None:
     scope = "tenant:acme/session:42"
     talk = Talk(Faults(ack="accepted", async_effect=30, fresh_tokens=True, swallow_prefix=60))

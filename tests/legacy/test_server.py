@@ -44,7 +44,6 @@ async def test_whole_conversation_and_receipts() -> None:
     assert served.receipts[1] == "GET /v1/memories/a%2F1", "the path as it came"
 
 
-@pytest.mark.requirement("R15")
 async def test_acknowledgement_takes_40_ms_when_asked() -> None:
     clock = VirtualClock()
     store = LegacyStore(clock, faults=Faults(latency=0.04))

@@ -37,7 +37,6 @@ def test_unit_is_subject_and_purpose() -> None:
     assert keys(talk.listed()) == ["k1"]
 
 
-@pytest.mark.requirement("R153")
 def test_scopes_go_by_segments() -> None:
     talk = Talk()
     for scope in ("a/b", "a/b/c", "a/bc", "a"):
@@ -118,7 +117,6 @@ def test_epochs_are_told_where_the_store_has_them() -> None:
     assert talk.ask("POST", "/v1/recall", {"query": "x"})["read_epoch"] == 1
 
 
-@pytest.mark.requirement("R25")
 def test_epochs_may_regress() -> None:
     talk = Talk(Faults(epoch_regresses=True))
     talk.two_people()

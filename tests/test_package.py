@@ -21,7 +21,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 
 def shipped(folder: Path, inside: str) -> set[str]:
-    return {f"{inside}/{path.relative_to(folder).as_posix()}" for path in folder.rglob("*.yaml")}
+    files = (path for kind in ("*.yaml", "*.json") for path in folder.rglob(kind))
+    return {f"{inside}/{path.relative_to(folder).as_posix()}" for path in files}
 
 
 def test_every_module_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:

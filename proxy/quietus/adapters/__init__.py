@@ -1,0 +1,1 @@
+"""The wires: one adapter each. They speak; the gateway decides."""

@@ -1,0 +1,300 @@
+"""One connection to the store.
+
+The parser is llhttp in its strict mode, through httptools: aiohttp's own client reads answers
+leniently (folded lines, bare line feeds, a space before the colon). An answer that ends only with its
+connection is refused here, since a cut would look like its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from collections.abc import Callable
+from typing import Final, cast
+
+import httptools
+
+from quietus.adapters.deadline import Deadline
+from quietus.adapters.http_reply import HttpReply
+from quietus.adapters.http_wire import BODILESS_STATUSES, HOP_BY_HOP, NAMES_MAX
+from quietus.ports import UpstreamError
+
+HEAD_BYTES_MAX: Final = 65536
+HEADERS_MAX: Final = 200
+INTERIM_MAX: Final = 8
+
+_CONTROL: Final = bytes({*range(32), 127} - {9})
+_names: dict[bytes, tuple[str, str | None]] = {}
+
+
+def _name(raw: bytes) -> tuple[str, str | None]:
+    """The name as it came, and in lower case if it is one that is looked at."""
+    name = raw.decode("latin-1")
+    lower = name.lower()
+    if len(_names) >= NAMES_MAX:
+        _names.clear()
+    _names[raw] = found = (name, lower if lower in HOP_BY_HOP or lower == "content-length" else None)
+    return found
+
+
+class _Unfit(Exception):
+    """The answer cannot be handed on; says why, quoting nothing."""
+
+
+class StoreConnection(asyncio.Protocol):
+    """A connection that carries one exchange at a time."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        released: Callable[[StoreConnection, bool], None],
+        patience: float,
+    ) -> None:
+        """`released` is called once an exchange, with whether the connection may carry another one."""
+        self.loop = loop
+        self.idle_since = 0.0
+        self.alive = True
+        self.fresh = False
+        self._released = released
+        self._patience = patience
+        self._transport: asyncio.Transport | None = None
+        self._poll = select.poll()
+        self._deadline = Deadline(loop, self._expired)
+        self._parser = httptools.HttpResponseParser(self)
+        self._reply: HttpReply | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._paused = False
+        self._bodiless = False
+        self._heading = False
+        self._complete = False
+        self._surplus = False
+        self._keep = False
+        self._chunked = False
+        self._head_bytes = 0
+        self._interim = 0
+        self._raw: list[tuple[bytes, bytes]] = []
+        self._reason = b""
+
+    # The pool's side
+
+    def quiet(self) -> bool:
+        """Whether it may be used again: open, and nothing has come in since the last answer."""
+        return self.alive and not self._poll.poll(0)
+
+    async def send(self, data: bytes, *, bodiless: bool) -> HttpReply:
+        """Sends the bytes, once; returns when the head of the answer is there. Raises UpstreamError."""
+        assert self._transport is not None and self._reply is None
+        self._bodiless = bodiless
+        self._heading = True
+        self._complete = self._surplus = self._keep = False
+        self._head_bytes = self._interim = 0
+        self._raw = []
+        self._reason = b""
+        self._reply = reply = HttpReply(self)
+        self._ready = ready = self.loop.create_future()
+        self._deadline.set(self._patience)
+        self._transport.write(data)
+        try:
+            await ready
+            return reply
+        except asyncio.CancelledError:
+            # Its answer may have come in the same breath, and the connection be another's by now.
+            if self._reply is reply:
+                self.fail(UpstreamError("the request was given up", sent=True))
+            raise
+        finally:
+            if self._ready is ready:
+                self._ready = None
+
+    def close(self) -> None:
+        """Closes it, idle or not."""
+        self.alive = False
+        self._deadline.close()
+        if self._transport is not None:
+            self._transport.abort()
+
+    # The reply's side
+
+    def fail(self, error: UpstreamError) -> None:
+        """Ends the exchange and the connection."""
+        reply, self._reply = self._reply, None
+        self.close()
+        if reply is None:
+            return
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_exception(error)
+        reply.finish(error)
+        self._released(self, False)
+
+    def pause(self) -> None:
+        """Takes in no more for now."""
+        if not self._paused and self._transport is not None and not self._transport.is_closing():
+            self._paused = True
+            self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Takes in more."""
+        if self._paused and self._transport is not None and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
+
+    def expect_more(self) -> None:
+        """A stream may go on for long; each piece has its own limit."""
+        self._deadline.set(self._patience)
+
+    # What the transport tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The connection stands."""
+        self._transport = cast(asyncio.Transport, transport)
+        descriptor = transport.get_extra_info("socket")
+        if descriptor is not None:
+            self._poll.register(descriptor.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+
+    def data_received(self, data: bytes) -> None:
+        """Parses. Whatever comes between two exchanges ends the connection."""
+        if self._reply is None:
+            self.close()
+            return
+        if self._heading:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            if not self._complete or self._bodiless:
+                # The parser quotes what the store sent; only our own words go on.
+                why = error.__context__
+                words = str(why) if isinstance(why, _Unfit) else "the store's answer is not HTTP/1.1"
+                self.fail(UpstreamError(words, sent=True))
+                return
+            self._surplus = True
+        if self._complete:
+            self._end()
+        elif self._heading and self._head_bytes > HEAD_BYTES_MAX:
+            self.fail(UpstreamError("the head of the store's answer is too large", sent=True))
+
+    def eof_received(self) -> bool:
+        """The store has finished sending; `connection_lost` judges what that means."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Ends whatever was going on."""
+        self.fail(UpstreamError("the store closed the connection before its answer was whole", sent=True))
+
+    def _expired(self) -> None:
+        self.fail(UpstreamError("the store did not answer in time", sent=True))
+
+    # What the parser tells
+
+    def on_message_begin(self) -> None:
+        """Another answer behind the one that was asked for is none."""
+        if self._complete:
+            self._surplus = True
+
+    def on_status(self, reason: bytes) -> None:
+        """A piece of the reason phrase."""
+        self._reason += reason
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; those after a body are not handed on."""
+        if self._heading:
+            self._raw.append((name, value))
+            if len(self._raw) > HEADERS_MAX:
+                raise _Unfit("the store's answer has too many headers")
+
+    def on_headers_complete(self) -> None:
+        """Judges the head."""
+        reply = self._reply
+        if reply is None or self._complete:
+            return
+        parser = self._parser
+        status = parser.get_status_code()
+        if not 100 <= status <= 599 or status == 101:
+            raise _Unfit("the store's answer has a status that was not asked for")
+        if parser.get_http_version() not in ("1.1", "1.0"):
+            raise _Unfit("the store's answer is not HTTP/1.1")
+        self._read_headers(reply, interim=status < 200)
+        if status < 200:
+            self._interim += 1
+            if self._interim > INTERIM_MAX:
+                raise _Unfit("the store only ever says that it will answer")
+            self._raw, self._reason = [], b""
+            return
+        self._heading = False
+        reply.status = status
+        reply.reason = self._reason.decode("latin-1")
+        if self._bodiless or status in BODILESS_STATUSES:
+            self._bodiless = self._complete = True
+            self._keep = bool(parser.should_keep_alive())
+        elif reply.size is None and not self._chunked:
+            raise _Unfit("the store's answer ends only with its connection: a cut would look like its end")
+        if self._ready is not None and not self._ready.done():
+            self._ready.set_result(None)
+
+    def on_body(self, piece: bytes) -> None:
+        """A piece of the body."""
+        if self._complete:
+            raise _Unfit("the store's answer has a body where none can be")
+        if self._reply is not None:
+            self._reply.feed(piece)
+
+    def on_message_complete(self) -> None:
+        """The end, and it is the real one."""
+        if not self._heading and not self._complete:
+            self._complete = True
+            self._keep = bool(self._parser.should_keep_alive())
+
+    def _read_headers(self, reply: HttpReply, *, interim: bool) -> None:
+        """Sorts the headers; what belongs to the connection stays here."""
+        values = b"".join([value for _, value in self._raw]) + self._reason
+        if len(values.translate(None, _CONTROL)) != len(values):
+            raise _Unfit("the head of the store's answer holds control characters")
+        kept: list[tuple[str, str]] = []
+        length: str | None = None
+        listed: set[str] = set()
+        self._chunked = False
+        for raw, value in self._raw:
+            name, special = _names.get(raw) or _name(raw)
+            text = value.decode("latin-1").strip(" \t")
+            if special is None:
+                kept.append((name, text))
+            elif special == "content-length":
+                if length is not None or not text.isdecimal() or not text.isascii():
+                    raise _Unfit("the store's answer has a length that cannot be read")
+                length = text
+                kept.append((name, text))
+            elif special == "transfer-encoding":
+                if self._chunked or text.lower() != "chunked":
+                    raise _Unfit("the store's answer has a transfer coding that is not spoken here")
+                self._chunked = True
+            elif special == "connection":
+                listed |= {part.strip().lower() for part in text.split(",")}
+        if length is not None and self._chunked:
+            raise _Unfit("the store's answer has two lengths")
+        if interim:
+            if self._chunked or length is not None:
+                raise _Unfit("the store's interim answer has a body")
+            return
+        if listed - {"close", "keep-alive"}:
+            kept = [pair for pair in kept if pair[0].lower() not in listed]
+        reply.size = None if length is None else int(length)
+        reply.headers = tuple(kept)
+
+    def _end(self) -> None:
+        """Hands the connection back; what the store sent beyond its answer spoils it for the next."""
+        reply, self._reply = self._reply, None
+        if reply is None:
+            return
+        self._deadline.clear()
+        assert self._transport is not None
+        reusable = (
+            self._keep and not self._surplus and self.alive
+            and not self._transport.is_closing() and not self._transport.get_write_buffer_size()
+        )  # fmt: skip
+        if reusable:
+            self.resume()
+            if self._bodiless:
+                # The parser may still wait for the body that its headers told of.
+                self._parser = httptools.HttpResponseParser(self)
+        reply.finish()
+        self._released(self, reusable)

@@ -1,0 +1,143 @@
+"""The OpenAPI description of the admin API, at `/openapi.json`."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from aiohttp import web
+
+from quietus.core.states import State
+from quietus.core.verdict import Word
+
+_STRING: Final = {"type": "string"}
+_WHOLE: Final = {"type": "integer", "minimum": 0}
+
+
+def _query(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "schema": schema, "description": text}
+
+
+def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _answers(
+    status: str, text: str, schema: dict[str, Any], kind: str = "application/json"
+) -> dict[str, Any]:
+    problems = {"$ref": "#/components/responses/Problem"}
+    return {status: {"description": text, "content": {kind: {"schema": schema}}}, "default": problems}
+
+
+def _operation(
+    summary: str,
+    answers: dict[str, Any],
+    parameters: list[dict[str, Any]] | None = None,
+    body: dict[str, Any] | None = None,
+    role: str | None = "viewer",
+) -> dict[str, Any]:
+    made: dict[str, Any] = {"summary": summary, "responses": answers}
+    if parameters:
+        made["parameters"] = parameters
+    if body is not None:
+        content = {"application/json": {"schema": body}}
+        made["requestBody"] = {"required": bool(body["required"]), "content": content}
+    if role is None:
+        made["security"] = []
+    else:
+        made["description"] = f"Needs the role {role}."
+    return made
+
+
+_ID: Final = {"name": "id", "in": "path", "required": True, "schema": _STRING}
+_ERASURE: Final = {"$ref": "#/components/schemas/Erasure"}
+_NEXT: Final = {"type": ["string", "null"]}
+_LIST: Final = _object({"erasures": {"type": "array", "items": _ERASURE}, "next": _NEXT})
+_EVENTS: Final = _object({"events": {"type": "array", "items": {"type": "object"}}, "next": _NEXT})
+_STATE: Final = {"type": "string", "enum": [s.value for s in State]}
+_REASON: Final = _object({"reason": _STRING})
+
+
+def _act(name: str, text: str, status: str) -> dict[str, Any]:
+    body = _object({}, {"reason": _STRING}) if name == "verify" else _REASON
+    answers = _answers(status, "The erasure after it.", _ERASURE)
+    return {"post": _operation(text, answers, [_ID], body, "operator")}
+
+
+def _open(text: str) -> dict[str, Any]:
+    return {"get": _operation(text, _answers("200", "As it is.", {"type": "object"}), role=None)}
+
+
+def described() -> dict[str, Any]:
+    """The document."""
+    filters = [
+        _query("state", _STRING, "one state, several with commas, or unsettled"),
+        _query("verdict", {"type": "string", "enum": [w.value for w in Word]}, "one verdict"),
+        _query("subject", _STRING, "the raw subject; it is hashed and kept nowhere"),
+        _query("tenant", _STRING, "the raw tenant"),
+        _query("limit", _WHOLE, "of a page"),
+        _query("cursor", _STRING, "`next` of the page before"),
+    ]
+    from_number = _query("after", _WHOLE, "number of the last event that is known")
+    readmission = _object(
+        {"subject": _STRING, "reason": _STRING},
+        {"tenant": _STRING, "old_content": {"type": "string", "enum": ["refuse", "allow_own"]}},
+    )
+    signal = _object(
+        {"kind": {"type": "string", "enum": ["compaction_complete", "epoch"]}, "epoch": _WHOLE},
+        {"incarnation": _STRING, "scope": {"type": "object"}},
+    )
+    paths: dict[str, Any] = {
+        "/v1/erasures": {"get": _operation("List", _answers("200", "A page.", _LIST), filters)},
+        "/v1/erasures/{id}": {"get": _operation(
+            "Show", _answers("200", "The erasure.", _ERASURE),
+            [_ID, _query("wait", _WHOLE, "seconds to wait for a change")])},
+        "/v1/erasures/{id}/events": {"get": _operation(
+            "Its events", _answers("200", "A page.", _EVENTS), [_ID, from_number])},
+        "/v1/erasures/{id}:verify": _act("verify", "Probe now", "202"),
+        "/v1/erasures/{id}:retry": _act("retry", "Wait anew, with a new bound", "202"),
+        "/v1/erasures/{id}:release": _act("release", "Lift the restriction, unproven", "200"),
+        "/v1/erasures/{id}:escalate": _act("escalate", "Say that people have taken it up", "200"),
+        "/v1/subjects:readmit": {"post": _operation(
+            "Let a subject write again", _answers("200", "What changed.", {"type": "object"}),
+            body=readmission, role="privacy")},
+        "/v1/signals": {"post": _operation(
+            "The store's background work is done", _answers("202", "What it spoke for.", {"type": "object"}),
+            body=signal, role="operator")},
+        "/v1/unmapped": {"get": _operation(
+            "Routes that nobody described", _answers("200", "Shapes.", {"type": "object"}))},
+        "/v1/audit": {"get": _operation(
+            "The ledger", _answers("200", "An event a line.", _STRING, "application/x-ndjson"), [from_number])},
+        "/healthz": _open("The process answers"),
+        "/readyz": _open("Calls are decided"),
+        "/metrics": _open("Prometheus's text format"),
+        "/version": _open("What runs"),
+        "/openapi.json": _open("This document"),
+    }  # fmt: skip
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Quietus admin API", "version": "1"},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "responses": {"Problem": {
+                "description": "RFC 9457",
+                "content": {"application/problem+json": {"schema": {"type": "object"}}},
+            }},
+            "schemas": {"Erasure": {
+                "type": "object",
+                "properties": {"id": _STRING, "state": _STATE, "why": _STRING},
+                "required": ["id", "state", "verdict", "why"],
+            }},
+        },
+    }  # fmt: skip
+
+
+async def document(_request: web.Request) -> web.StreamResponse:
+    """The document, as JSON."""
+    return web.json_response(described())

@@ -139,6 +139,7 @@ class LedgerSettings(_Section):
 
     url: Annotated[str, AfterValidator(_ledger)] = Field(default="sqlite:///quietus.db", description="`sqlite:///PATH` (three slashes or four before an absolute path; a bare name is a file in the working directory) or `memory:`. `ledger: URL` is accepted too")
     head_file: Path | None = Field(default=None, description="a file outside the ledger's failure domain that keeps its newest head; a ledger older than that is refused")
+    lease: Duration = Field(default=10.0, description="how long calls are decided from memory while the ledger does not answer; then the gate shuts")
 
     @property
     def path(self) -> Path | None:

@@ -26,7 +26,6 @@ async def readyz(request: web.Request) -> web.StreamResponse:
 async def metrics(request: web.Request) -> web.StreamResponse:
     """Prometheus's text format."""
     office = request.app[OFFICE]
-    office.census.show(office.metrics, office.backlog())
     return web.Response(body=office.metrics.render(), headers={"Content-Type": TEXT})
 
 

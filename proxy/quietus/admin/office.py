@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol
 from aiohttp import web
 
 from quietus.acts import Acts
-from quietus.admin.census import Census
 from quietus.admin.tokens import Tokens
 from quietus.core.erasure import Erasure
 from quietus.core.verdict import Verdict
@@ -34,12 +33,10 @@ class Office:
     acts: Acts
     metrics: Metrics
     tokens: Tokens
-    census: Census
     clock: Clock
     verdict: Callable[[Erasure], Verdict]
     declared: Callable[[], Iterable[Declared]]
     unmapped: Callable[[], list[dict[str, Any]]]
-    backlog: Callable[[], int]
     hosts: frozenset[str]
     version: str
     refusals: Allowance

@@ -58,7 +58,7 @@ async def list_erasures(request: web.Request) -> web.StreamResponse:
         if erasure.epoch < below
         and (states is None or erasure.state in states)
         and (subject is None or _names(erasure, subject))
-        and (word is None or office.census.verdict_of(erasure.id) is word)
+        and (word is None or office.verdict(erasure).word is word)
     )
     page = list(islice(matching, limit + 1))
     following = str(page[limit - 1].epoch) if len(page) > limit else None

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final
+from typing import Final
 
 from aiohttp import web
 
 from quietus.acts import Acts
 from quietus.admin import acting, health, openapi, reading
-from quietus.admin.census import Census
 from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, Handler, guard
 from quietus.admin.office import OFFICE, Office
-from quietus.admin.tokens import Tokens
-from quietus.core.erasure import Erasure
-from quietus.core.verdict import Verdict
-from quietus.erasures import Erasures
+from quietus.admin.tokens import Tokens, load_tokens
+from quietus.assembly import Parts
 from quietus.metrics import Metrics
-from quietus.settings import AdminSettings, address
+from quietus.settings import AdminSettings, Settings, address
 from quietus.views import Declared
 
 BODY_MAX: Final = 64 * 1024
@@ -41,31 +37,22 @@ ROUTES: Final[tuple[tuple[str, str, Handler], ...]] = (
 )
 
 
-def build(
-    *,
-    erasures: Erasures,
-    wake: Callable[[str], object],
-    verdict: Callable[[Erasure], Verdict],
-    declared: Callable[[], Iterable[Declared]],
-    unmapped: Callable[[], list[dict[str, Any]]],
-    backlog: Callable[[], int],
-    metrics: Metrics,
-    tokens: Tokens,
-    settings: AdminSettings,
-) -> web.Application:
-    """The application. `declared` are the profile's surfaces, `unmapped` the gateway's shapes of requests."""
+def build(parts: Parts, metrics: Metrics, tokens: Tokens, settings: AdminSettings) -> web.Application:
+    """The application over the parts of one sidecar."""
+
+    def declared() -> list[Declared]:
+        return [Declared(s.name, s.kind, s.note) for s in parts.active.profile.surfaces]
+
     app = web.Application(middlewares=[guard], client_max_size=BODY_MAX)
     app[OFFICE] = Office(
-        erasures=erasures,
-        acts=Acts(erasures, wake),
+        erasures=parts.erasures,
+        acts=Acts(parts.erasures, parts.timetable.wake),
         metrics=metrics,
         tokens=tokens,
-        census=Census(erasures, verdict),
-        clock=erasures.clock,
-        verdict=verdict,
+        clock=parts.erasures.clock,
+        verdict=parts.verdict,
         declared=declared,
-        unmapped=unmapped,
-        backlog=backlog,
+        unmapped=parts.shapes.listed,
         hosts=frozenset({"localhost", address(settings.listen)[0].lower(), *map(str.lower, settings.hosts)}),
         version=running_version(),
         refusals=Budget(REFUSALS_A_MINUTE),
@@ -81,3 +68,31 @@ def running_version() -> str:
         return version("quietus")
     except PackageNotFoundError:
         return "0+checkout"
+
+
+class AdminServer:
+    """The admin API on its own port. Its tokens are read, or made, when it is built."""
+
+    def __init__(self, parts: Parts, metrics: Metrics, settings: Settings, _clock: object = None) -> None:
+        self._settings = settings.admin
+        tokens, self.token = load_tokens(settings)
+        self._app = build(parts, metrics, tokens, settings.admin)
+        self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False)
+        self._port = 0
+
+    async def start(self) -> None:
+        """Listens. Raises OSError when the address is taken."""
+        host, port = address(self._settings.listen)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port).start()
+        self._port = int(self._runner.addresses[0][1])
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        host, _ = address(self._settings.listen)
+        return f"http://[{host}]:{self._port}" if ":" in host else f"http://{host}:{self._port}"
+
+    async def stop(self) -> None:
+        """Stops listening and closes what is open."""
+        await self._runner.cleanup()

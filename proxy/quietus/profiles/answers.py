@@ -76,14 +76,14 @@ def read_rows(
 
     Of several groups one at least must be there: a store leaves empty ones out.
     """
-    if len(groups) == 1:
+    if len(groups) == 1 and not groups[0].optional:
         return tuple(groups[0].read(document, 0, captures, anchors, required))
     items: list[Item] = []
     missing: MissingItems | None = None
     found = False
     for group in groups:
         try:
-            items.extend(group.read(document, len(items), captures, anchors, required))
+            items.extend(group.read(document, len(items), captures, anchors, required and not group.optional))
             found = True
         except MissingItems as error:
             missing = error

@@ -24,6 +24,7 @@ class Columns:
 
     def __init__(self, model: ColumnsModel, reader: ItemReader, place: Place) -> None:
         self.depth = model.depth
+        self.optional = False
         self.reader = reader
         named = {"key": model.key, "content": model.content, "meta": model.meta,
                  "vector": model.vector, "score": model.score}  # fmt: skip
@@ -50,6 +51,8 @@ class Columns:
         if type(keys) is not list:
             if required:
                 raise MissingItems("the answer has no array at the path of its keys")
+            if keys is not None and keys is not MISSING:
+                raise Unreadable("the keys are no array")
             return []
         leaves = _leaves(keys, self.depth)
         parts = {name: _parallel(column, leaves, self.depth) for name, column in columns.items()}
@@ -151,5 +154,7 @@ def compile_groups(
     for at, group in enumerate(items):
         assert isinstance(group, GroupModel)
         where = (*place, "items", at)
-        groups.append(Group(group.items, ItemReader(group.item, (*where, "item"), strict=strict), where))
+        made = Group(group.items, ItemReader(group.item, (*where, "item"), strict=strict), where)
+        made.optional = group.optional
+        groups.append(made)
     return groups

@@ -91,6 +91,7 @@ class Route:
         self.names = {name: found for name, found in self.names.items() if found}
         self.path = selectors(asked.path, (*where, "path"))
         self.filters = _filters(asked, where)
+        self.needs = tuple(asked.needs)
         self.narrows = selectors(asked.narrows, (*where, "narrows"))
         self.texts = {name: selectors(getattr(asked, name), (*where, name)) for name in
                       ("basis", "query", "content", "derived_from")}  # fmt: skip
@@ -235,7 +236,7 @@ class Route:
             raise RequestFault("unverifiable-forget", "the forget's predicate cannot be read")
         if draft.narrowed:
             raise RequestFault("unverifiable-forget", "the forget is narrowed by what cannot be verified")
-        if scope.open:
+        if scope.open or (self.needs and all(getattr(scope, name) is ANY for name in self.needs)):
             raise RequestFault("unverifiable-forget", "the forget names no subject, path or key")
         if scope.purpose is not ANY and not knows_purposes:
             raise RequestFault("unverifiable-forget", "this store does not keep purposes apart")

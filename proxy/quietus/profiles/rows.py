@@ -166,6 +166,7 @@ class Group:
         if not self.selector.plain and (self.selector.join or self.selector.template or self.selector.split):
             raise CompileFault(place, "items takes select, decode and then only")
         self.reader = reader
+        self.optional = False
 
     def read(
         self, document: Any, start: int, captures: Mapping[str, str], anchors: Anchors, required: bool

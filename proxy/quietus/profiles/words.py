@@ -111,10 +111,11 @@ class ColumnsModel(Model):
 
 
 class GroupModel(Model):
-    """One of several groups of rows in one answer."""
+    """One of several groups of rows in one answer. One at least must be there, unless all are optional."""
 
     items: SelectorOne
     item: ItemModel = ItemModel()
+    optional: bool = False
 
 
 Items = str | SelectorModel | list[GroupModel]
@@ -137,6 +138,8 @@ class RequestModel(Model):
     ttl: Selectors | None = None
     filter: FilterModel | list[FilterModel] | None = None
     narrows: Selectors | None = None
+    needs: list[Literal["subject", "path", "key"]] = []
+    """Of a forget: one of these must be named; the others alone would mean everything."""
     items: Items | None = None
     item: ItemModel | None = None
     columns: ColumnsModel | None = None

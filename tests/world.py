@@ -141,14 +141,14 @@ class World:
             self.log,
             lambda: f"er_{seed}_{next(ids):04d}",
             random.Random(seed),
-            lambda erasure, verdict, now: status_view(erasure, verdict=verdict, now=now),
+            lambda erasure, verdict: status_view(erasure, verdict=verdict),
             bounds,
         )
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> World:
         await self.parts.erasures.load()
-        self.parts.reconciler.start()
+        self.parts.timetable.start()
         self._task = asyncio.ensure_future(self.parts.reconciler.run())
         return self
 

@@ -72,7 +72,7 @@ def decision_header(decision: Decision, reason: str = "") -> tuple[str, str]:
 
 
 def marks(decision: Decision, dropped: int, disclose: bool) -> Headers:
-    """The marks of an answer that an unsettled erasure overlaps: the same whether a row was dropped or not."""
+    """The marks of an answer that an unsettled erasure overlaps: the same, dropped rows or not."""
     found: list[tuple[str, str]] = [
         decision_header(decision, Reason.ERASURE_EPOCH_NOT_SETTLED.value),
         ("Quietus-Candidate-Set", "contaminated"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from quietus.core.erasure import Erasure
@@ -15,18 +16,20 @@ from quietus.erasures import Erasures
 from quietus.flights import Flights
 from quietus.forgets import ForgetLimits, Forgets
 from quietus.forgetting import DeskLimits, ForgetDesk
-from quietus.gateway import Gateway, GatewayLimits, Log, Measures
+from quietus.gateway import Gateway, GatewayLimits
 from quietus.keys import Keyring
 from quietus.owners import Owners
 from quietus.ports import Clock, Ledger, Upstream
-from quietus.prober import Prober, ProbeLimits
+from quietus.prober import ProbeLimits, Prober
 from quietus.profiles.profile import Profile
 from quietus.questions import Questions
 from quietus.reconciler import Reconciler
+from quietus.recording import Log, Measures
 from quietus.release import Releaser
 from quietus.rounds import Rounds
 from quietus.shapes import Shapes
 from quietus.snapshotter import SnapshotLimits, Snapshotter, erased_check
+from quietus.timetable import Timetable
 
 
 @dataclass(slots=True)
@@ -56,6 +59,7 @@ class Parts:
     erasures: Erasures
     gateway: Gateway
     reconciler: Reconciler
+    timetable: Timetable
     forgets: Forgets
     flights: Flights
     prober: Prober
@@ -65,7 +69,20 @@ class Parts:
 
     def verdict(self, erasure: Erasure) -> Verdict:
         """The verdict on an erasure under the profile's unexpired attestations."""
-        return verdict_of(erasure, self.active.profile.attested(self.erasures.clock.now()))
+        return verdict_of(erasure, attested(self.active.profile, self.erasures.clock.now()))
+
+
+def attested(profile: Profile, now: float) -> frozenset[str]:
+    """The conditions that somebody vouches for in the profile and that have not expired by `now`."""
+    today = datetime.fromtimestamp(now, UTC).date()
+    return frozenset(a.condition for a in profile.store.attestations if a.expires >= today)
+
+
+def words_of(profile: Profile) -> frozenset[str]:
+    """The literal path segments of a profile's routes: they identify nobody."""
+    return frozenset(
+        text for route in profile.routes for parameter, text in route.template.segments if not parameter
+    )
 
 
 def assemble(
@@ -79,7 +96,7 @@ def assemble(
     log: Log,
     new_id: Callable[[], str],
     entropy: random.Random,
-    status_view: Callable[[Erasure, Verdict, float], dict[str, Any]],
+    status_view: Callable[[Erasure, Verdict], dict[str, Any]],
     bounds: Bounds = Bounds(),
 ) -> Parts:
     """Builds every part around one ledger and one upstream. Nothing is opened or started yet."""
@@ -108,11 +125,13 @@ def assemble(
         metrics,
         new_id,
     )
+    timetable = Timetable(erasures, entropy)
     reconciler = Reconciler(
         erasures,
         forgets,
         Rounds(prober, metrics),
         snapshotter,
+        timetable,
         metrics,
         log,
         entropy,
@@ -120,7 +139,7 @@ def assemble(
     )
 
     def verdict(erasure: Erasure) -> Verdict:
-        return verdict_of(erasure, active.profile.attested(clock.now()))
+        return verdict_of(erasure, attested(active.profile, clock.now()))
 
     desk = ForgetDesk(
         erasures,
@@ -130,9 +149,9 @@ def assemble(
         bounds.desk,
         metrics,
         lambda erasure: verdict(erasure).word.value,
-        lambda erasure: status_view(erasure, verdict(erasure), clock.now()),
-        reconciler.retry_after,
-        reconciler.wake,
+        lambda erasure: status_view(erasure, verdict(erasure)),
+        timetable.retry_after,
+        timetable.wake,
     )
     releaser = Releaser(
         erasures,
@@ -140,11 +159,11 @@ def assemble(
         owners,
         screener,
         metrics,
-        reconciler.leaked,
-        reconciler.retry_after,
+        timetable.leaked,
+        timetable.retry_after,
         lambda: active.policy.disclose,
     )
-    shapes = Shapes(active.profile.words)
+    shapes = Shapes(words_of(active.profile))
     gateway = Gateway(
         erasures,
         lambda: active.profile,
@@ -159,4 +178,16 @@ def assemble(
         metrics,
         log,
     )
-    return Parts(active, erasures, gateway, reconciler, forgets, flights, prober, snapshotter, owners, shapes)
+    return Parts(
+        active,
+        erasures,
+        gateway,
+        reconciler,
+        timetable,
+        forgets,
+        flights,
+        prober,
+        snapshotter,
+        owners,
+        shapes,
+    )

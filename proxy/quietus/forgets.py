@@ -22,10 +22,11 @@ from quietus.core.policy import Policy
 from quietus.core.states import State
 from quietus.erasures import Erasures
 from quietus.flights import Flights
+from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
-from quietus.prober import Observer
 from quietus.profiles.profile import Profile, Reading
+from quietus.recording import Observer
 from quietus.snapshots import ANSWER, PREDICATE, REQUEST, SNAPSHOT, Predicate, predicate_of
 from quietus.snapshotter import Snapshotter
 
@@ -212,7 +213,7 @@ class Forgets:
         permit = Granted(Purpose.CLIENT if first else Purpose.FORGET)
         self._metrics.count("forget_calls", side="upstream")
         try:
-            opened = await self._upstream.open(request, permit)
+            opened = await self._upstream.open(outgoing(request), permit)
             reply = await opened.read(self._limits.response_bytes)
         except UpstreamError:
             await self._append(erasure, EventType.UNCLEAR, {"cause": "no answer"})
@@ -266,7 +267,7 @@ def terms_of(profile: Profile, policy: Policy) -> Terms:
     store = profile.store
     return Terms(
         settling_interval=store.settling_interval,
-        effectuation_bound=store.effectuation_bound,
+        effectuation_bound=store.bound,
         clean_rounds=store.clean_rounds,
         watch_for=policy.watch.seconds,
         patrol_every=policy.watch.patrol_seconds,

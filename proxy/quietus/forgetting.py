@@ -18,10 +18,11 @@ from quietus.core.scope import Wild
 from quietus.core.states import State
 from quietus.erasures import Erasures
 from quietus.forgets import Driven, Forgets, Stage
+from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
-from quietus.prober import Observer
 from quietus.profiles.profile import Reading
+from quietus.recording import Observer
 from quietus.release import clean_headers
 
 STATUS_PATH = "/.well-known/quietus/erasures/"
@@ -180,7 +181,7 @@ class ForgetDesk:
     async def _observed(self, question: Question, reading: Reading) -> Answer:
         """Observe mode: forwarded as it came; the erasure is noted, so that recalls can be counted."""
         try:
-            opened = await self._upstream.open(reading.request, Granted(Purpose.CLIENT))
+            opened = await self._upstream.open(outgoing(reading.request), Granted(Purpose.CLIENT))
             reply = await opened.read(self._limits.response_bytes)
         except UpstreamError as error:
             name = "outcome-unknown" if error.sent else "upstream-unavailable"

@@ -9,44 +9,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from quietus.answers import Answer, problem
 from quietus.core.decision import Decision, Question, decide
-from quietus.core.exchange import Headers, Request, header, without
+from quietus.core.exchange import Request, header, without
 from quietus.core.operations import UNMAPPED, Call, Operation
-from quietus.core.policy import Effect, Mode, Policy, Vector
+from quietus.core.policy import Effect, Mode, Policy
 from quietus.core.scope import Wild
 from quietus.erasures import Erasures
 from quietus.flights import Flight, Flights
 from quietus.forgetting import ForgetDesk
+from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
 from quietus.ports import OpenReply, ReplyTooLarge, Upstream, UpstreamError
-from quietus.prober import Observer
 from quietus.profiles.faults import RequestFault
 from quietus.profiles.profile import Profile, Reading
 from quietus.questions import Questions
-from quietus.release import Releaser, clean_headers
+from quietus.recording import Log, Measures, Recorder
+from quietus.release import FRAMING, Releaser, clean_headers
 from quietus.shapes import Shapes
 from quietus.streams import relay
-
-OURS = frozenset({"prefer"})
-CONDITIONAL = frozenset(
-    {"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range", "range"}
-)
-
-
-class Log(Protocol):
-    """A structured log; events carry only allowed keys."""
-
-    def info(self, event: str, **facts: Any) -> Any: ...
-    def error(self, event: str, **facts: Any) -> Any: ...
-
-
-class Measures(Observer, Protocol):
-    """Counters, and histograms of seconds."""
-
-    def observe(self, name: str, value: float, **labels: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +74,7 @@ class Gateway:
         self._limits = limits
         self._metrics = metrics
         self._log = log
+        self._recorder = Recorder(metrics, log, self.wire)
         self._clock = erasures.clock
         erasures.listen(lambda erasure, event: flights.fence(erasure, self.decide) if event.gate else None)
 
@@ -112,8 +96,7 @@ class Gateway:
 
     def refuse(self, name: str, detail: str = "") -> Answer:
         """A problem for a fault that the wire found before there was a call."""
-        self._metrics.count("operations", wire=self.wire, operation="none", effect="refuse", rule=name,
-                            mode="enforce")
+        self._recorder.refused(name)
         return problem(name, detail)
 
     # --- one call ------------------------------------------------------------------------------
@@ -147,8 +130,7 @@ class Gateway:
         answer = problem(fault.problem, fault.detail)
         if fault.status is not None:
             answer.status = fault.status
-        self._metrics.count("operations", wire=self.wire, operation="none", effect="refuse",
-                            rule=fault.problem, mode="enforce")
+        self._recorder.refused(fault.problem)
         return answer
 
     async def _admit(self, reading: Reading, principal: str, began: float) -> Answer:
@@ -164,7 +146,7 @@ class Gateway:
         decision = self.decide(question)
         if decision.effect is Effect.WAIT and decision.mode is Mode.ENFORCE:
             decision = await self._wait(question, decision)
-        self._record(call, decision, began)
+        self._recorder.call(call, decision, self._clock.monotonic() - began)
         if decision.refuses and decision.mode is Mode.ENFORCE:
             return self._refusal(question, decision)
         if call.operation is Operation.WRITE:
@@ -214,7 +196,9 @@ class Gateway:
                 self._flights.close(flight)
 
     async def _fly(self, flight: Flight, reading: Reading) -> Answer:
-        request = self._outgoing(flight, reading)
+        request = outgoing(reading.request, screened=flight.concerned and reading.call.recalls)
+        if flight.touched and reading.call.operation is Operation.RECALL and not self.observing:
+            request = self._profile().strengthen(reading, request, self._erasures.gate.epoch)
         again = self.decide(flight.question)
         flight.hold(again)
         if again.refuses and again.mode is Mode.ENFORCE:
@@ -232,18 +216,6 @@ class Gateway:
                               operation=reading.call.operation.value)
         return answer
 
-    def _outgoing(self, flight: Flight, reading: Reading) -> Request:
-        request = _without_ours(reading.request)
-        if self.observing:
-            return request
-        call = reading.call
-        if flight.concerned and call.recalls:
-            kept = without(request.headers, CONDITIONAL)
-            request = Request(request.method, request.target, kept, request.body)
-        if flight.touched and call.operation is Operation.RECALL and call.route != UNMAPPED:
-            return self._profile().strengthen(reading, request, self._erasures.gate.epoch)
-        return request
-
     async def _arrive(self, flight: Flight, reading: Reading, opened: OpenReply) -> Answer:
         kind = (header(opened.headers, "content-type") or "").lower()
         if kind.startswith("text/event-stream"):
@@ -252,7 +224,7 @@ class Gateway:
                 opened.abort()
                 return self._refused_late(flight)
             events = relay(opened, flight, reading, self._releaser, self._profile(), self._leaves)
-            headers = (*clean_headers_open(opened), *self._releaser.head_marks(flight))
+            headers = (*without(opened.headers, FRAMING), *self._releaser.head_marks(flight))
             return Answer(opened.status, headers, events)
         reply = await opened.read(self._limits.response_bytes)
         # From here to the return there is no await: what is decided is what leaves.
@@ -294,7 +266,7 @@ class Gateway:
 
     def _refused_late(self, flight: Flight) -> Answer:
         self._metrics.count("contaminated_recalls", effect=flight.decision.effect.value)
-        return self._releaser.refusal(flight, self._hint(flight.question))
+        return self._releaser.refusal(flight.decision, self._hint(flight.question))
 
     def _too_large(self, flight: Flight, reading: Reading) -> Answer:
         if reading.call.operation is Operation.WRITE:
@@ -311,41 +283,11 @@ class Gateway:
         """Observe mode, and the request could not be read: it goes through as it came."""
         self._metrics.count("unclassified", wire=self.wire)
         try:
-            opened = await self._upstream.open(_without_ours(request), Granted(Purpose.CLIENT))
+            opened = await self._upstream.open(outgoing(request), Granted(Purpose.CLIENT))
             reply = await opened.read(self._limits.response_bytes)
         except UpstreamError:
             return problem("upstream-unavailable", retry_after=1.0)
         return Answer(reply.status, clean_headers(reply), reply.body)
-
-    def _record(self, call: Call, decision: Decision, began: float) -> None:
-        mode = decision.mode.value
-        self._metrics.count("operations", wire=self.wire, operation=call.operation.value,
-                            effect=decision.effect.value, rule=decision.rule, mode=mode)
-        if decision.problem == "scope-laundering" or decision.vectors - {Vector.RACE}:
-            for vector in sorted(decision.vectors - {Vector.RACE}):
-                self._metrics.count("laundering_attempts", vector=vector.value,
-                                    effect=decision.effect.value)
-        if decision.problem == "erased-subject":
-            self._metrics.count("resurrections", vector="reingest")
-        if decision.effect is not Effect.ALLOW:
-            self._log.info("decision", route=call.route, operation=call.operation.value,
-                           effect=decision.effect.value, rule=decision.rule, mode=mode)
-        self._metrics.observe("overhead_seconds", self._clock.monotonic() - began, wire=self.wire,
-                              operation=call.operation.value)
-
-
-def clean_headers_open(opened: OpenReply) -> Headers:
-    """The headers of an answer whose body is still on its way."""
-    return without(opened.headers, frozenset({"content-length", "transfer-encoding", "connection"}))
-
-
-def _without_ours(request: Request) -> Request:
-    headers = tuple(
-        pair
-        for pair in request.headers
-        if pair[0].lower() not in OURS and not pair[0].lower().startswith("quietus-")
-    )
-    return Request(request.method, request.target, headers, request.body)
 
 
 def _short(atom: str | bytes) -> str:

@@ -1,4 +1,4 @@
-"""Keeping an eye on the ledger: recalls are served from memory until the lease lapses, then the gate shuts."""
+"""Keeping an eye on the ledger: recalls go on from memory until the lease lapses."""
 
 from __future__ import annotations
 

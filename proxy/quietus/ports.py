@@ -131,9 +131,13 @@ class OpenReply(Protocol):
     """An answer whose head has arrived and whose body has not been read yet."""
 
     @property
-    def status(self) -> int: ...
+    def status(self) -> int:
+        """The status code."""
+
     @property
-    def headers(self) -> Headers: ...
+    def headers(self) -> Headers:
+        """The headers as they came."""
+
     async def read(self, limit: int) -> Reply:
         """The whole answer. Raises ReplyTooLarge, or UpstreamError when it was cut short."""
 

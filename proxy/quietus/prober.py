@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from quietus.core.erasure import Erasure
 from quietus.core.exchange import Reply, Request
@@ -16,18 +16,13 @@ from quietus.core.screening import Screener
 from quietus.owners import Owners
 from quietus.permits import Granted, Purpose
 from quietus.ports import Clock, Upstream, UpstreamError
-from quietus.profiles.faults import Unreadable
+from quietus.profiles.faults import CannotQuote, MissingValue, Unreadable
 from quietus.profiles.profile import Profile
-from quietus.profiles.surface import CannotBuild, Surface, SurfaceAnswer
+from quietus.profiles.surface import Surface, SurfaceAnswer
+from quietus.recording import Observer
 
 PAGES_MAX = 1000
 """Pages of one listing that are followed; at the bound the snapshot says that it was cut short."""
-
-
-class Observer(Protocol):
-    """Where probes are counted."""
-
-    def count(self, name: str, amount: float = 1, **labels: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ class Prober:
     async def ask(
         self, surface: Surface, witness: Witness, *, page: object | None = None, paced: bool = True
     ) -> SurfaceAnswer:
-        """One page of one surface. Raises UpstreamError, Unreadable or CannotBuild."""
+        """One page of one surface. Raises UpstreamError, Unreadable, CannotQuote or MissingValue."""
         request = surface.request(self.values(surface, witness), page)
         return surface.read(await self.send(request, Purpose.PROBE, paced=paced), page)
 
@@ -123,7 +118,7 @@ class Prober:
                 page = answer.next_page
                 if page is None or answer.clean:
                     break
-        except CannotBuild:
+        except (CannotQuote, MissingValue):
             return Finding(probe, readable=False, reason="the probe cannot be put together"), left
         except Unreadable:
             return self._unread(surface, probe, left, "the answer could not be read")
@@ -147,7 +142,7 @@ class Prober:
                 page = answer.next_page
                 if page is None or answer.clean:
                     return False
-        except (UpstreamError, Unreadable, CannotBuild):
+        except (UpstreamError, Unreadable, CannotQuote, MissingValue):
             return False
         return False
 

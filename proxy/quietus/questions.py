@@ -1,4 +1,4 @@
-"""From what a profile read to what the core is asked: digested scope, owners, and what a write brings back."""
+"""From what a profile read to what the core is asked: digested scope, owners, what a write brings."""
 
 from __future__ import annotations
 

@@ -9,35 +9,23 @@ from __future__ import annotations
 import asyncio
 import heapq
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from quietus.core.due import Due, Progress, Work, due, pace
 from quietus.core.erasure import Erasure
-from quietus.core.events import Draft, Event, EventType
+from quietus.core.events import Draft, EventType
 from quietus.core.states import State
 from quietus.erasures import Erasures
 from quietus.forgets import Forgets, Stage
-from quietus.gateway import Log, Measures
 from quietus.ports import Conflict, LedgerError
+from quietus.recording import Log, Measures
 from quietus.rounds import Round, Rounds
 from quietus.snapshots import PREDICATE, SNAPSHOT, Predicate, Snapshot
 from quietus.snapshotter import Snapshotter
+from quietus.timetable import Timetable
 
-DISTURBANCES: Final = frozenset(
-    {
-        EventType.ACCEPTED,
-        EventType.LEAKED,
-        EventType.LEAKED_LATE,
-        EventType.REMEDIED,
-        EventType.WRITE_OPENED,
-        EventType.WRITE_CLOSED,
-        EventType.FORWARDED,
-        EventType.RETRIED,
-        EventType.HOLD_LIFTED,
-    }
-)
-"""Events after which the settling interval begins again."""
 AT_ONCE: Final = 16
 REMEDIES_A_RECORD: Final = 3
 """After so many deletes that did not hold, the record is a resurrection: no delete loop."""
@@ -52,6 +40,7 @@ class Reconciler:
         forgets: Forgets,
         rounds: Rounds,
         snapshotter: Snapshotter,
+        timetable: Timetable,
         metrics: Measures,
         log: Log,
         entropy: random.Random,
@@ -66,106 +55,9 @@ class Reconciler:
         self._entropy = entropy
         self._observing = observing
         self._clock = erasures.clock
-        self._progress: dict[str, Progress] = {}
-        self._queue: list[tuple[float, str]] = []
+        self._table = timetable
         self._running: dict[str, asyncio.Task[None]] = {}
         self._remedied: dict[str, dict[str, int]] = {}
-        self._woken = asyncio.Event()
-        self._leaks: dict[str, float] = {}
-        erasures.listen(self._noticed)
-
-    @property
-    def backlog(self) -> int:
-        """Erasures whose turn has come and that have to wait."""
-        now = self._clock.monotonic()
-        return sum(1 for at, _ in self._queue if at <= now)
-
-    def progress(self, erasure: str) -> Progress | None:
-        """Where an erasure stands on this process's clock."""
-        return self._progress.get(erasure)
-
-    def retry_after(self, erasure: Erasure) -> float:
-        """Seconds after which asking again may be worth while: an estimate, at most an hour."""
-        progress = self._progress.get(erasure.id)
-        if progress is None:
-            return 1.0
-        opens = progress.interval_from + erasure.terms.settling_interval
-        rest = erasure.terms.clean_rounds * erasure.terms.spacing
-        return min(max(1.0, opens + rest - self._clock.monotonic()), 3600.0)
-
-    def wake(self, erasure: str) -> None:
-        """Makes an erasure due now."""
-        progress = self._progress.get(erasure)
-        if progress is not None:
-            progress.next_at = self._clock.monotonic()
-            self._push(erasure, progress.next_at)
-
-    def disturb(self) -> None:
-        """The store was reconnected to or restarted: every unsettled interval begins again, patrols are due."""
-        now = self._clock.monotonic()
-        for name, progress in self._progress.items():
-            progress.interval_from = now
-            progress.next_at = now + self._entropy.random()
-            self._push(name, progress.next_at)
-
-    # --- noticing ------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Takes up everything that the ledger holds: intervals begin again, bounds go on."""
-        now, wall = self._clock.monotonic(), self._clock.now()
-        for erasure in self._erasures.all():
-            if erasure.state in (State.REFUSED, State.RELEASED) or erasure.watch_ended:
-                continue
-            left = min(max(erasure.bound_at - wall, 0.0), erasure.terms.effectuation_bound)
-            spread = self._entropy.random() * min(erasure.terms.patrol_every, 60.0)
-            settled = erasure.state is State.SETTLED
-            acked = now if erasure.acknowledged_at is not None else None
-            progress = Progress(now, now + left, now + (spread if settled else 0.0), acked)
-            self._progress[erasure.id] = progress
-            self._push(erasure.id, progress.next_at)
-
-    def _noticed(self, erasure: Erasure, event: Event) -> None:
-        now = self._clock.monotonic()
-        progress = self._progress.get(erasure.id)
-        if progress is None:
-            bound = now + erasure.terms.effectuation_bound
-            progress = self._progress[erasure.id] = Progress(now, bound, now + 1.0)
-            self._push(erasure.id, progress.next_at)
-            return
-        if event.type in DISTURBANCES:
-            progress.interval_from = now
-            progress.rounds = 0
-        if event.type is EventType.ACCEPTED:
-            progress.failures = 0
-            progress.next_at = now
-            progress.acked_at = now if progress.acked_at is None else progress.acked_at
-        if event.type is EventType.RETRIED or (
-            erasure.state is State.RELAPSED and event.type in (EventType.LEAKED, EventType.LEAKED_LATE)
-        ):
-            progress.bound_at = now + max(0.0, erasure.bound_at - event.at)
-        if event.type is EventType.CLEAN:
-            progress.next_at = now + erasure.terms.patrol_every
-        if erasure.state in (State.REFUSED, State.RELEASED) or erasure.watch_ended:
-            self._progress.pop(erasure.id, None)
-            return
-        self._push(erasure.id, progress.next_at)
-
-    def leaked(self, erasures: Iterable[Erasure], started: float) -> None:
-        """Erased items were met in a client's answer whose upstream call started then: as good as a probe."""
-        for erasure in erasures:
-            progress = self._progress.get(erasure.id)
-            if progress is None or progress.acked_at is None or started < progress.acked_at:
-                continue
-            if erasure.id in self._leaks:
-                continue
-            self._leaks[erasure.id] = started
-            self.wake(erasure.id)
-
-    def _push(self, erasure: str, at: float) -> None:
-        heapq.heappush(self._queue, (at, erasure))
-        self._woken.set()
-
-    # --- running -------------------------------------------------------------------------------
 
     async def run(self) -> None:
         """Works until cancelled."""
@@ -177,21 +69,21 @@ class Reconciler:
                 task.cancel()
 
     async def _next(self) -> None:
-        self._woken.clear()
+        self._table.woken.clear()
         now = self._clock.monotonic()
-        while self._queue and self._queue[0][0] <= now and len(self._running) < AT_ONCE:
-            _, name = heapq.heappop(self._queue)
-            progress = self._progress.get(name)
+        while self._table.queue and self._table.queue[0][0] <= now and len(self._running) < AT_ONCE:
+            _, name = heapq.heappop(self._table.queue)
+            progress = self._table.standing.get(name)
             if progress is None or name in self._running or progress.next_at > now:
                 continue
             task = asyncio.ensure_future(self._work(name, progress))
             self._running[name] = task
-            task.add_done_callback(lambda done, key=name: self._finished(key, done))
+            task.add_done_callback(partial(self._finished, name))
         wait = 3600.0
-        if self._queue and len(self._running) < AT_ONCE:
-            wait = max(self._queue[0][0] - now, 0.0)
+        if self._table.queue and len(self._running) < AT_ONCE:
+            wait = max(self._table.queue[0][0] - now, 0.0)
         timer = asyncio.ensure_future(self._clock.sleep(wait))
-        woken = asyncio.ensure_future(self._woken.wait())
+        woken = asyncio.ensure_future(self._table.woken.wait())
         try:
             await asyncio.wait({timer, woken}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -200,9 +92,9 @@ class Reconciler:
 
     def _finished(self, name: str, task: asyncio.Task[None]) -> None:
         self._running.pop(name, None)
-        progress = self._progress.get(name)
+        progress = self._table.standing.get(name)
         if progress is not None:
-            self._push(name, progress.next_at)
+            self._table.push(name, progress.next_at)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log.error("work_failed", erasure=name, error=type(error).__name__)
 
@@ -254,7 +146,7 @@ class Reconciler:
         await self._erasures.append([draft])
 
     async def _told(self, erasure: Erasure, progress: Progress) -> None:
-        started = self._leaks.pop(erasure.id, None)
+        started = self._table.leaks.pop(erasure.id, None)
         if started is not None:
             await self._leak(erasure, progress, started, ["client"], "client")
 

@@ -20,9 +20,9 @@ from quietus.core.states import State
 from quietus.erasures import Erasures
 from quietus.flights import Flight
 from quietus.owners import Owners
-from quietus.prober import Observer
 from quietus.profiles.faults import Unreadable
 from quietus.profiles.profile import Answered, Profile, Reading
+from quietus.recording import Observer
 
 FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
 """Headers that the wire itself writes anew."""
@@ -69,15 +69,12 @@ class Releaser:
 
     # --- refusing ------------------------------------------------------------------------------
 
-    def refusal(self, flight_or_decision: Flight | Decision, scope_hint: dict[str, Any] | None = None) -> Answer:
+    def refusal(self, decision: Decision, hint: dict[str, Any] | None = None) -> Answer:
         """The refusal that a decision asks for."""
-        decision = (
-            flight_or_decision.decision if isinstance(flight_or_decision, Flight) else flight_or_decision
-        )
         first = decision.erasures[0] if decision.erasures else None
         name = decision.problem or "erasure-not-settled"
         kind = PROBLEMS[name]
-        members: dict[str, Any] = dict(scope_hint or {})
+        members: dict[str, Any] = dict(hint or {})
         if first is not None and first.unsettled:
             members["erasure_epoch"] = first.epoch if first.store_epoch is None else first.store_epoch
             if first.read_epoch is not None:

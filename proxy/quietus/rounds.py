@@ -20,9 +20,10 @@ from quietus.core.probing import (
 from quietus.core.verdict import Outcome
 from quietus.permits import Purpose
 from quietus.ports import UpstreamError
-from quietus.prober import Observer, Prober
-from quietus.profiles.faults import Unreadable
-from quietus.profiles.surface import CannotBuild, Surface
+from quietus.prober import Prober
+from quietus.profiles.faults import CannotQuote, MissingValue, Unreadable
+from quietus.profiles.surface import Surface
+from quietus.recording import Observer
 from quietus.snapshots import Predicate, Snapshot
 
 
@@ -73,7 +74,8 @@ class Rounds:
                 result.residual += [(surface.name, item) for item in items if item.key is not None]
         findings += await self._controls(surface, known, turn)
         controls = Controls(bool(snapshot.records), bool(known), snapshot.control_kind)
-        outcome = judge(facts, findings, controls)
+        applicable = surface.each != "path" or any(w.path is not None for w in snapshot.witnesses)
+        outcome = judge(facts, findings, controls, applicable)
         self._metrics.count("probes", surface=surface.name, outcome=outcome["outcome"])
         if known and not any(f.found for f in findings if f.control):
             result.controls_lost = True
@@ -112,7 +114,7 @@ class Rounds:
     async def remedy(
         self, predicate: Predicate, residual: list[tuple[str, Item]], done: dict[str, int], most: int
     ) -> int:
-        """Asks the store to delete what it still lists, by key, once a record and round; how many it was asked."""
+        """Asks the store to delete what it still lists, by key, once a record and round: for how many."""
         asked: set[str] = set()
         for _, item in residual:
             key = item.key
@@ -121,11 +123,12 @@ class Rounds:
             seed = predicate.seeds()[0].values()
             path = {"path": "/".join(item.path)} if item.path is not None else {}
             try:
-                request = self._prober.profile.remedy("delete_record", {**seed, **item.capture, **path, "key": key})
+                values = {**seed, **item.capture, **path, "key": key}
+                request = self._prober.profile.remedy("delete_record", values)
                 if request is None:
                     return 0
                 reply = await self._prober.send(request, Purpose.REMEDY)
-            except (UpstreamError, CannotBuild):
+            except (UpstreamError, CannotQuote, MissingValue):
                 self._metrics.count("remedies", outcome="failed")
                 continue
             asked.add(key)

@@ -20,8 +20,8 @@ from quietus.core.screening import Pseudonym, record_name
 from quietus.permits import Purpose
 from quietus.ports import Clock, UpstreamError
 from quietus.prober import PAGES_MAX, Prober
-from quietus.profiles.faults import Unreadable
-from quietus.profiles.surface import CannotBuild, Surface
+from quietus.profiles.faults import CannotQuote, MissingValue, Unreadable
+from quietus.profiles.surface import Surface
 from quietus.snapshots import Predicate, Snapshot
 
 PROOFS: Final = 3
@@ -130,7 +130,8 @@ class Snapshotter:
                     if snapshot.records >= self._limits.records:
                         snapshot.truncated = True
                         return
-                    fresh = [w for w in _witnesses(item, seed, surface) if (w.path, w.key, w.text) not in known]
+                    found = _witnesses(item, seed, surface)
+                    fresh = [w for w in found if (w.path, w.key, w.text) not in known]
                     known.update((w.path, w.key, w.text) for w in fresh)
                     snapshot.witnesses += fresh
                     snapshot.records += bool(fresh)
@@ -138,7 +139,7 @@ class Snapshotter:
                 if page is None or answer.clean:
                     return
             snapshot.truncated = True
-        except (UpstreamError, Unreadable, CannotBuild):
+        except (UpstreamError, Unreadable, CannotQuote, MissingValue):
             snapshot.failed.append(surface.name)
 
     async def _prove(self, snapshot: Snapshot) -> None:
@@ -189,7 +190,7 @@ class Snapshotter:
         ours = {(w.path, w.key) for w in snapshot.witnesses}
         try:
             answer = await self._prober.ask(surface, seed, paced=False)
-        except (UpstreamError, Unreadable, CannotBuild):
+        except (UpstreamError, Unreadable, CannotQuote, MissingValue):
             snapshot.failed.append("controls")
             return []
         found: list[Witness] = []
@@ -214,7 +215,7 @@ class Snapshotter:
                 return None
             reply = await self._prober.send(request, Purpose.PROBE, paced=False)
             key = profile.canary_key(reply)
-        except (UpstreamError, Unreadable, CannotBuild):
+        except (UpstreamError, Unreadable, CannotQuote, MissingValue):
             return None
         if key is None:
             return None
@@ -230,7 +231,7 @@ class Snapshotter:
                 if request is None:
                     return False
                 reply = await self._prober.send(request, Purpose.REMEDY, paced=False)
-            except (UpstreamError, CannotBuild):
+            except (UpstreamError, CannotQuote, MissingValue):
                 return False
             if reply.status >= 500:
                 return False

@@ -1,4 +1,4 @@
-"""Answers that come in pieces: relayed as they arrive, and decided event by event where something is screened.
+"""Answers that come in pieces: relayed as they arrive, and decided one by one where something is screened.
 
 Where no erasure or tombstone stands, bytes pass unbuffered; a fence that lands aborts the connection. Where
 one stands, each event is screened, and one is held back until its successor has been looked at together with
@@ -37,7 +37,7 @@ async def relay(
     profile: Profile,
     leaves: Callable[[Flight], bool],
 ) -> AsyncIterator[bytes]:
-    """The bytes of a stream that may leave. Raises when it must be broken off, so that it never looks whole."""
+    """The bytes of a stream that may leave. Raises when it is broken off: it never looks whole."""
     held = b""
     rest = b""
     try:

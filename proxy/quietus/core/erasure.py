@@ -45,7 +45,8 @@ class Terms:
     @property
     def spacing(self) -> float:
         """Seconds between two counted rounds."""
-        return min(max(self.settling_interval / 30, 0.25), 10.0)
+        room = (self.effectuation_bound - self.settling_interval) / (self.clean_rounds + 1)
+        return max(0.05, min(max(self.settling_interval / 30, 0.25), 10.0, room))
 
     def stricter(self, other: Terms) -> Terms:
         """The stricter of each term: a reload never shortens what an erasure must wait."""

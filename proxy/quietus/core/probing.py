@@ -144,7 +144,9 @@ def judge(
         control = "positive"
     if any(f.found for f in probes):
         outcome = Outcome.LEAKING
-    elif not applicable or not probes:
+    elif not applicable:
+        outcome, reason = Outcome.UNPROBED, "the predicate names nothing that this surface asks for"
+    elif not probes:
         outcome, reason = Outcome.UNPROBED, "no witness has what this surface asks with"
     elif not all(f.readable for f in probes):
         outcome = Outcome.INCONCLUSIVE
@@ -156,6 +158,7 @@ def judge(
     return {
         "name": surface.name,
         "kind": surface.kind,
+        "applies": applicable,
         "outcome": outcome.value,
         "control": control,
         "residual": residual,

@@ -95,7 +95,7 @@ def covers(a: Scope, b: Scope) -> bool:
 def holds(a: Scope, row: Scope) -> bool:
     """Whether `a` surely holds a row, whatever the row leaves unsaid in dimensions that `a` leaves open."""
     said = {name: ANY for name in DIMENSIONS if getattr(a, name) is ANY}
-    return covers(a, replace(row, **said))  # type: ignore[arg-type]
+    return covers(a, replace(row, **said))
 
 
 def is_prefix(ancestor: Path, path: Path) -> bool:

@@ -88,7 +88,7 @@ def conclude(evidence: Evidence, through: Iterable[str] = ()) -> Verdict:
 def verdict_of(erasure: Erasure, attested: Iterable[str] = (), tombstoned: bool = True) -> Verdict:
     """The verdict on an erasure as it stands. `attested` are the profile's unexpired attestations."""
     surfaces = erasure.surfaces
-    read = [s for s in surfaces if s.get("kind") not in ("history", "unprobeable")]
+    read = [s for s in surfaces if s.get("kind") not in ("history", "unprobeable") and s.get("applies", True)]
     probed = [s for s in read if s.get("outcome") != Outcome.UNPROBED.value]
     clean = bool(probed) and all(s.get("outcome") == Outcome.CLEAN.value for s in probed)
     history = [s for s in surfaces if s.get("kind") == "history"]

@@ -1,0 +1,216 @@
+"""The sidecar as a process: the only place that names concrete classes and opens sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import resource
+import secrets
+import signal
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from quietus.adapters.http import HttpListener, ListenerLimits
+from quietus.adapters.http_client import ClientLimits, HttpUpstream
+from quietus.admin.server import AdminServer
+from quietus.assembly import Active, Bounds, Parts, assemble
+from quietus.config import Settings
+from quietus.credentials import Credentialed
+from quietus.forgets import ForgetLimits
+from quietus.forgetting import DeskLimits
+from quietus.gateway import GatewayLimits
+from quietus.gauges import keep_publishing, publish
+from quietus.keys import Keyring
+from quietus.lease import Lease
+from quietus.ledger.memory import MemoryLedger
+from quietus.ledger.sqlite import SqliteLedger
+from quietus.metrics import Metrics
+from quietus.policies import load_policy
+from quietus.ports import Clock, Ledger, LedgerRefused
+from quietus.prober import ProbeLimits
+from quietus.profiles.loader import load_profile
+from quietus.reloading import Reloader
+from quietus.settings import FileValue, address
+from quietus.snapshotter import SnapshotLimits
+from quietus.views import status_view
+
+
+class SystemClock:
+    """The machine's clocks; the monotonic one counts through suspend where the system has such a one."""
+
+    def now(self) -> float:
+        """Unix seconds."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds since boot, suspend included."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits."""
+        await asyncio.sleep(seconds)
+
+
+def new_id() -> str:
+    """A fresh erasure id: unguessable, since whoever holds it may ask for its status."""
+    return f"er_{secrets.token_hex(12)}"
+
+
+def open_ledger(settings: Settings) -> tuple[Ledger, Keyring]:
+    """The ledger that the settings name, not opened yet, and the keys that go with it."""
+    path = settings.ledger.path
+    keys = settings.keys_path
+    if path is None:
+        keyring = Keyring.fresh() if keys is None else Keyring.load_or_make(keys, ledger_is_new=True)
+        return MemoryLedger(), keyring
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = not path.exists() or path.stat().st_size == 0
+    if keys is None:
+        raise LedgerRefused("a ledger on disk needs a keys file: set keys.file")
+    keys.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    keyring = Keyring.load_or_make(keys, ledger_is_new=new)
+    return SqliteLedger(path, head_file=settings.ledger.head_file), keyring
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    """The bounds that the settings name."""
+    limits, timeouts = settings.limits, settings.timeouts
+    response = limits.response_bytes_max
+    return Bounds(
+        gateway=GatewayLimits(response, timeouts.wait),
+        desk=DeskLimits(timeouts.wait, response),
+        forgets=ForgetLimits(timeouts.barrier, response),
+        probes=ProbeLimits(limits.probes_in_flight_max, limits.probe_rate_per_second, response),
+        snapshots=SnapshotLimits(limits.snapshot_records_max, limits.snapshot_seconds_max),
+    )
+
+
+def _values(files: dict[str, FileValue]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value.read()) for name, value in files.items())
+
+
+class Sidecar:
+    """One sidecar: built from settings, started, stopped."""
+
+    def __init__(
+        self, settings: Settings, *, clock: Clock | None = None, registry: CollectorRegistry | None = None
+    ) -> None:
+        self.settings = settings
+        self.clock = clock or SystemClock()
+        self.registry = registry or CollectorRegistry()
+        self.metrics = Metrics(self.registry, settings.store.name)
+        self.log = structlog.get_logger()
+        http = settings.store.http
+        timeouts = settings.timeouts
+        self.client = HttpUpstream(
+            http.upstream,
+            limits=ClientLimits(connect=timeouts.connect, answer=timeouts.upstream),
+            tls=http.upstream_tls.context() if http.upstream_tls else None,
+        )
+        upstream = Credentialed(self.client, _values(http.headers), _values(http.inject_headers))
+        self.active = Active(load_profile(settings.store.profile), load_policy(settings.policy))
+        ledger, self.keyring = open_ledger(settings)
+        self.parts: Parts = assemble(
+            self.active,
+            ledger,
+            self.keyring,
+            self.clock,
+            upstream,
+            settings.store.name,
+            self.metrics,
+            self.log,
+            new_id,
+            random.Random(secrets.randbits(64)),
+            lambda erasure, verdict: status_view(erasure, verdict=verdict),
+            bounds_of(settings),
+        )
+        self.reloader = Reloader(self.active, settings.store.profile, settings.policy, self.log)
+        self.listener = HttpListener(
+            self.parts.gateway,
+            self._principal,
+            limits=ListenerLimits(
+                request_bytes_max=settings.limits.request_bytes_max,
+                header=timeouts.header,
+                body=timeouts.body,
+            ),
+            tls=http.tls.context() if http.tls else None,
+        )
+        self.admin = AdminServer(self.parts, self.metrics, settings, self.clock)
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    def _principal(self, credential: str) -> str:
+        return self.keyring.pseudonym("principal", credential).hex()[:16]
+
+    async def start(self) -> None:
+        """Opens the ledger, loads it, and listens. Raises LedgerRefused, ListenerRefused, OSError."""
+        await self.parts.erasures.load()
+        self.parts.timetable.start()
+        await publish(self.parts, self.metrics)
+        self._begin(self.parts.reconciler.run())
+        self._begin(Lease(self.parts.erasures, self.settings.ledger.lease).run())
+        self._begin(keep_publishing(self.parts, self.metrics))
+        self._begin(self.reloader.run())
+        await self.admin.start()
+        host, port = address(self.settings.store.http.listen)
+        await self.listener.start(host, port)
+        self.log.info("serving", state="ready")
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.ensure_future(work))
+
+    @property
+    def data_url(self) -> str:
+        """Where agents connect."""
+        host, _ = address(self.settings.store.http.listen)
+        return f"http://{host}:{self.listener.port}"
+
+    @property
+    def admin_url(self) -> str:
+        """Where the admin API is."""
+        return self.admin.url
+
+    async def stop(self) -> None:
+        """Takes no more calls, lets those under way finish within the drain time, and lets go."""
+        await self.listener.close(self.settings.timeouts.drain)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.admin.stop()
+        await self.client.close()
+        await self.parts.erasures.ledger.close()
+
+
+async def serve(settings: Settings) -> None:
+    """Runs a sidecar until SIGTERM or SIGINT."""
+    harden()
+    sidecar = Sidecar(settings)
+    await sidecar.start()
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await stop.wait()
+    await sidecar.stop()
+
+
+def harden() -> None:
+    """No core dumps, and files that only the owner reads."""
+    os.umask(0o077)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def run(settings: Settings) -> None:
+    """Runs `serve` on the fastest event loop that is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(serve(settings))
+    else:
+        uvloop.run(serve(settings))
+
+

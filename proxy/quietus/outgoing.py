@@ -1,0 +1,23 @@
+"""What of a client's request goes on to the store: its own bytes, less the headers that are for us."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from quietus.core.exchange import Request
+
+CONDITIONAL: Final = frozenset(
+    {"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range", "range"}
+)
+"""Headers that would let a cache or a store answer with a part or with nothing: not screenable."""
+
+
+def outgoing(request: Request, *, screened: bool = False) -> Request:
+    """The request less `Quietus-*` and `Prefer`; where the answer is screened, unconditional."""
+    headers = tuple(pair for pair in request.headers if not _ours(pair[0].lower(), screened))
+    return request if len(headers) == len(request.headers) else replace(request, headers=headers)
+
+
+def _ours(name: str, screened: bool) -> bool:
+    return name == "prefer" or name.startswith("quietus-") or (screened and name in CONDITIONAL)

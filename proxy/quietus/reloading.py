@@ -1,0 +1,56 @@
+"""Profiles and policies change without a restart; a bad new one is refused and the old one stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from watchfiles import awatch
+
+from quietus.assembly import Active
+from quietus.documents import DocumentError
+from quietus.policies import load_policy, policy_path
+from quietus.profiles.faults import ProfileError
+from quietus.profiles.loader import find_profile, load_profile
+from quietus.recording import Log
+
+
+class Reloader:
+    """Watches the folders (not the files: a ConfigMap swaps a symlink above them) and reloads."""
+
+    def __init__(self, active: Active, profile: str, policy: str, log: Log) -> None:
+        self._active = active
+        self._profile = profile
+        self._policy = policy
+        self._log = log
+        self.refused = 0
+        """New documents that were not taken over."""
+
+    def folders(self) -> set[Path]:
+        """The folders that are watched."""
+        return {find_profile(self._profile).parent, policy_path(self._policy).parent}
+
+    async def run(self) -> None:
+        """Reloads on every change until cancelled."""
+        async for _ in awatch(*_existing(self.folders())):
+            self.reload()
+
+    def reload(self) -> bool:
+        """Takes both documents over, or neither; says which it was."""
+        try:
+            profile = load_profile(self._profile)
+            policy = load_policy(self._policy)
+        except (DocumentError, ProfileError, OSError) as error:
+            self.refused += 1
+            self._log.error("reload_refused", error=type(error).__name__)
+            return False
+        self._active.profile = profile
+        self._active.policy = policy
+        self._log.info("reloaded")
+        return True
+
+
+def _existing(folders: Iterable[Path]) -> list[Path]:
+    return [folder for folder in folders if folder.is_dir()]
+
+

@@ -1,27 +1,22 @@
-"""YAML and JSON documents with the line of every value, and faults that say where and what to do.
-
-Strict: no duplicate keys, no aliases, no tags; only true, false, null and numbers are anything but
-text, so that `on`, `1:30` and dates stay what was written. A message never quotes a value.
-"""
+"""YAML and JSON documents against their models: faults that say where and what to do, and quote no value."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import yaml
 from pydantic import BaseModel, ValidationError
 
+from quietus.profiles.document import Document as Document
+from quietus.profiles.document import DocumentError as NoDocument
+from quietus.profiles.document import Place, parse_document
 from quietus.profiles.faults import Fault
 
 SIZE_MAX: Final = 1 << 20
-DEPTH_MAX: Final = 32
 
-Place = tuple[str | int, ...]
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -31,36 +26,6 @@ class DocumentError(Exception):
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__("\n".join(str(fault) for fault in faults))
         self.faults = list(faults)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document as plain values, with the line on which each stands."""
-
-    file: str
-    value: Any
-    lines: Mapping[Place, int] = field(default_factory=dict)
-
-    def line(self, place: Iterable[str | int]) -> int:
-        """The line of a value, or of the nearest one around it that is in the document."""
-        spot = tuple(place)
-        while spot and spot not in self.lines:
-            spot = spot[:-1]
-        return self.lines.get(spot, 1)
-
-
-class _Loader(yaml.SafeLoader):
-    """Only the scalars of JSON; everything else is text."""
-
-
-_Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
-    ("null", r"~|null|", ["~", "n", ""]),
-    ("bool", r"true|false", list("tf")),
-    ("int", r"-?(0|[1-9][0-9]*)", list("-0123456789")),
-    ("float", r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", list("-0123456789")),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _first)
 
 
 def read(path: Path, name: str | None = None) -> Document:
@@ -80,74 +45,10 @@ def read(path: Path, name: str | None = None) -> Document:
 
 def parse(text: str, file: str) -> Document:
     """The document in a text. Raises DocumentError."""
-    loader: yaml.SafeLoader | None = None
     try:
-        _refuse_aliases(text, file)
-        loader = _Loader(text)
-        node = loader.get_single_node()
-        lines: dict[Place, int] = {}
-        value = None if node is None else _Walk(loader, file, lines).value(node, ())
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        raise DocumentError([Fault(file, line, f"is not YAML: {_plain(error.problem)}")]) from None
-    except yaml.YAMLError:
-        raise DocumentError([Fault(file, 1, "is not YAML: a character that may not stand there")]) from None
-    except RecursionError:
-        raise DocumentError([Fault(file, 1, "is nested too deeply")]) from None
-    finally:
-        if loader is not None:
-            loader.dispose()
-    return Document(file, value, lines)
-
-
-def _plain(problem: str | None) -> str:
-    # PyYAML quotes the offending character; a document may hold what nobody should read in a log.
-    return re.sub(r"'[^']*'", "what stands there", problem or "syntax")
-
-
-def _refuse_aliases(text: str, file: str) -> None:
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            line = event.start_mark.line + 1 if event.start_mark else 1
-            raise DocumentError([Fault(file, line, "uses an anchor or alias", "write the value out")])
-
-
-@dataclass(slots=True)
-class _Walk:
-    loader: yaml.SafeLoader
-    file: str
-    lines: dict[Place, int]
-
-    def value(self, node: yaml.Node, place: Place) -> Any:
-        self.lines.setdefault(place, node.start_mark.line + 1)
-        if len(place) > DEPTH_MAX:
-            raise self._fault(node, "is nested too deeply")
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, place)
-        if isinstance(node, yaml.SequenceNode):
-            return [self.value(child, (*place, number)) for number, child in enumerate(node.value)]
-        if not node.tag.startswith("tag:yaml.org,2002:"):
-            raise self._fault(node, "uses a tag", "write the plain value")
-        try:
-            return self.loader.construct_object(node, deep=True)
-        except (ValueError, yaml.YAMLError):
-            raise self._fault(node, "is a value that cannot be read", "put it in quotes") from None
-
-    def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key_node, child in node.value:
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise self._fault(key_node, "a key is not a word")
-            key = key_node.value
-            if key in found:
-                raise self._fault(key_node, f"the key {key!r} stands here twice", "keep one of them")
-            self.lines[(*place, key)] = key_node.start_mark.line + 1
-            found[key] = self.value(child, (*place, key))
-        return found
-
-    def _fault(self, node: yaml.Node, message: str, hint: str = "") -> DocumentError:
-        return DocumentError([Fault(self.file, node.start_mark.line + 1, message, hint)])
+        return parse_document(file, text)
+    except NoDocument as error:
+        raise DocumentError([error.fault]) from None
 
 
 def validate(document: Document, model: type[_Model]) -> _Model:

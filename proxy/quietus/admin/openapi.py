@@ -111,7 +111,7 @@ def described() -> dict[str, Any]:
         "/v1/unmapped": {"get": _operation(
             "Routes that nobody described", _answers("200", "Shapes.", {"type": "object"}))},
         "/v1/audit": {"get": _operation(
-            "The ledger", _answers("200", "An event a line", _STRING, "application/x-ndjson"), [from_number])},
+            "The ledger", _answers("200", "JSON lines", _STRING, "application/x-ndjson"), [from_number])},
         "/healthz": _open("The process answers"),
         "/readyz": _open("Calls are decided"),
         "/metrics": _open("Prometheus's text format"),

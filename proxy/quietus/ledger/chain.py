@@ -92,7 +92,7 @@ def prepare(
             facts[LEDGER] = _anchor(kept, gone)
         text = canonical(facts)
         # Facts are read back by a faster parser, which rounds integers of more than 64 bits.
-        if orjson.loads(text) != json.loads(text):
+        if canonical(orjson.loads(text)) != text:
             raise ValueError("a fact is an integer of more than 64 bits: write it as text")
         texts.append((draft, text))
     return Batch(tuple(texts), expect, kept, tuple(secrets), gone)

@@ -14,7 +14,7 @@ from pathlib import Path
 from quietus.core.events import Event
 from quietus.ledger import files, scrub, sql
 from quietus.ledger.chain import Batch, Row, broken, canonical, chained, extend, genesis
-from quietus.ledger.faults import meaning
+from quietus.ledger.faults import READ_ERRORS, meaning
 from quietus.ledger.memory import refuse_binding
 from quietus.ledger.opening import Standing, hash_at, open_writable, standing_of
 from quietus.ports import Conflict, Head, LedgerError, LedgerRefused, LedgerUnavailable
@@ -109,12 +109,13 @@ class Database:
                 return self._events_of(erasure, after, limit)
             previous = hash_at(self._connection, self._standing, after)
             rows = self._connection.execute(sql.EVENTS, (after, limit)).fetchall()
-            last = rows[-1][0] if rows else after
-            if len(rows) < limit and last < self._standing.head.number:
-                raise broken(f"event {last + 1} is missing")
             if rows and previous is None:
                 raise broken(f"event {after} is missing")
-            return chained(bytes.fromhex(previous or ""), after, rows)
+            found = chained(bytes.fromhex(previous or ""), after, rows)
+            last = found[-1].number if found else after
+            if len(rows) < limit and last < self._standing.head.number:
+                raise broken(f"event {last + 1} is missing")
+            return found
 
     def marks(self, after: MarkRow, limit: int) -> list[MarkRow]:
         """The next marks in order."""
@@ -228,7 +229,7 @@ class Database:
             raise self._poison
         try:
             yield
-        except sqlite3.Error as error:
+        except READ_ERRORS as error:
             fault, poisons = meaning(error)
             if poisons:
                 self._poison = fault

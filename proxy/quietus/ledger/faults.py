@@ -10,6 +10,9 @@ from typing import Final
 
 from quietus.ports import LedgerError, LedgerRefused, LedgerUnavailable
 
+READ_ERRORS: Final = (sqlite3.Error, UnicodeError)
+"""What SQLite raises: the second where damage makes it quote bytes that are no text."""
+
 _FULL: Final = (sqlite3.SQLITE_FULL,)
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT)
 _MEMORY: Final = (sqlite3.SQLITE_NOMEM,)
@@ -17,7 +20,7 @@ _READ_ONLY: Final = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM)
 _INPUT_OUTPUT: Final = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
 
-def meaning(error: sqlite3.Error) -> tuple[LedgerError, bool]:
+def meaning(error: Exception) -> tuple[LedgerError, bool]:
     """The error to raise instead, and whether nothing may be trusted until the ledger is opened anew.
 
     After an I/O error nobody knows what reached the disk: a later sync that succeeds would prove
@@ -41,8 +44,8 @@ def meaning(error: sqlite3.Error) -> tuple[LedgerError, bool]:
     if primary in _INPUT_OUTPUT:
         return (
             LedgerUnavailable(
-                f"the ledger's disk fails ({name}); what was being written may or may not be there: check "
-                "the disk, then restart Quietus"
+                f"the ledger's disk fails or is full ({name}); what was being written may or may not be "
+                "there: check the disk, then restart Quietus"
             ),
             True,
         )

@@ -51,10 +51,12 @@ def open_writable(path: Path, head_file: Path | None, max_bytes: int | None) -> 
         if max_bytes is not None:
             (page_size,) = connection.execute("PRAGMA page_size").fetchone()
             connection.execute(f"PRAGMA max_page_count = {max(1, max_bytes // int(page_size))}")
-        # A file that can only be read is noticed now and not at the first forget.
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("ROLLBACK")
         standing = check(connection)
+        # A file that can only be read is noticed now and not at the first forget. Beginning alone
+        # does not tell: SQLite begins a reading transaction then.
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute(sql.SET_SCRUB, (int(standing.to_scrub),))
+        connection.execute("ROLLBACK")
         if head_file:
             check_head_file(connection, standing, head_file, known)
     except BaseException:

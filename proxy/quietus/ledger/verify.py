@@ -18,7 +18,7 @@ from typing import Any
 from quietus.core.events import Event
 from quietus.ledger import sql
 from quietus.ledger.chain import LEDGER, event_hash, event_of, fault_of, genesis, marks_hash
-from quietus.ledger.faults import meaning
+from quietus.ledger.faults import READ_ERRORS, meaning
 from quietus.ledger.files import compare, read_head
 from quietus.ledger.opening import check, hash_at, is_new, standing_of
 from quietus.ports import Head, LedgerRefused, LedgerUnavailable, Mark
@@ -66,7 +66,7 @@ def verify_chain(
             if is_new(connection):
                 raise LedgerRefused("the file is empty: no ledger was ever in it")
             return _verify(connection, progress, Path(head_file) if head_file is not None else None)
-    except sqlite3.Error as error:
+    except READ_ERRORS as error:
         fault, _ = meaning(error)
         if isinstance(fault, LedgerUnavailable):
             raise fault from None

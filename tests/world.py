@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from virtual_clock import VirtualClock
+from tests.virtual_clock import VirtualClock
 
 from quietus.answers import Answer
 from quietus.assembly import Active, Bounds, Parts, assemble

@@ -16,11 +16,10 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from quietus.adapters.http import HttpListener, ListenerLimits
-from quietus.adapters.http_client import ClientLimits, HttpUpstream
+from quietus.adapters.http_client import HttpUpstream, UpstreamLimits
 from quietus.admin.server import AdminServer
 from quietus.assembly import Active, Bounds, Parts, assemble
 from quietus.config import Settings
-from quietus.credentials import Credentialed
 from quietus.forgets import ForgetLimits
 from quietus.forgetting import DeskLimits
 from quietus.gateway import GatewayLimits
@@ -109,10 +108,11 @@ class Sidecar:
         timeouts = settings.timeouts
         self.client = HttpUpstream(
             http.upstream,
-            limits=ClientLimits(connect=timeouts.connect, answer=timeouts.upstream),
+            limits=UpstreamLimits(connect=timeouts.connect, upstream=timeouts.upstream),
             tls=http.upstream_tls.context() if http.upstream_tls else None,
+            own_headers=_values(http.headers),
+            inject_headers=_values(http.inject_headers),
         )
-        upstream = Credentialed(self.client, _values(http.headers), _values(http.inject_headers))
         self.active = Active(load_profile(settings.store.profile), load_policy(settings.policy))
         ledger, self.keyring = open_ledger(settings)
         self.parts: Parts = assemble(
@@ -120,7 +120,7 @@ class Sidecar:
             ledger,
             self.keyring,
             self.clock,
-            upstream,
+            self.client,
             settings.store.name,
             self.metrics,
             self.log,
@@ -140,7 +140,7 @@ class Sidecar:
             ),
             tls=http.tls.context() if http.tls else None,
         )
-        self.admin = AdminServer(self.parts, self.metrics, settings, self.clock)
+        self.admin = AdminServer(self.parts, self.metrics, settings)
         self._tasks: list[asyncio.Task[Any]] = []
 
     def _principal(self, credential: str) -> str:

@@ -128,6 +128,21 @@ def _put(
     sources[place] = source
 
 
+def admin_access(
+    file: Path | None,
+    listen: str | None = None,
+    token_file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[str, Path | None]:
+    """Where a console finds the admin API, and the file of its token. Raises ConfigError."""
+    flags: dict[str, Any] = {"admin.listen": listen, "admin.token_file": token_file}
+    if file is None:
+        # A console needs no store: what a store must be told is filled in.
+        flags |= {"store.profile": "none", "store.http.upstream": "http://localhost"}
+    settings = load(file, flags, environ)
+    return settings.admin.listen, settings.token_path
+
+
 def flag_name(text: str) -> str:
     """A dotted key as an environment variable: `store.http.listen` is `QUIETUS_STORE__HTTP__LISTEN`."""
     return PREFIX + re.sub(r"\.", "__", text).upper()

@@ -64,9 +64,9 @@ class Prober:
         """The profile in force."""
         return self._profile()
 
-    def surface(self, name: str) -> Surface | None:
-        """The surface of that name, or None where a reload has taken it away."""
-        return next((s for s in self.profile.surfaces if s.name == name), None)
+    def now(self) -> float:
+        """Unix seconds, to say when something was asked."""
+        return self._clock.now()
 
     async def send(self, request: Request, purpose: Purpose, *, paced: bool = True) -> Reply:
         """One request of our own on a fresh connection. Raises UpstreamError."""

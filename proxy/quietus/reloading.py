@@ -25,6 +25,7 @@ class Reloader:
         self._log = log
         self.refused = 0
         """New documents that were not taken over."""
+        self._seen = self._bytes()
 
     def folders(self) -> set[Path]:
         """The folders that are watched."""
@@ -32,8 +33,17 @@ class Reloader:
 
     async def run(self) -> None:
         """Reloads on every change until cancelled."""
-        async for _ in awatch(*_existing(self.folders())):
-            self.reload()
+        async for _ in awatch(*_existing(self.folders()), recursive=False):
+            seen = self._bytes()
+            if seen != self._seen:  # other files lie in these folders too, the ledger perhaps
+                self._seen = seen
+                self.reload()
+
+    def _bytes(self) -> tuple[bytes | None, ...]:
+        return tuple(
+            path.read_bytes() if path.is_file() else None
+            for path in (find_profile(self._profile), policy_path(self._policy))
+        )
 
     def reload(self) -> bool:
         """Takes both documents over, or neither; says which it was."""

@@ -76,6 +76,7 @@ class Rounds:
         controls = Controls(bool(snapshot.records), bool(known), snapshot.control_kind)
         applicable = surface.each != "path" or any(w.path is not None for w in snapshot.witnesses)
         outcome = judge(facts, findings, controls, applicable)
+        outcome["probed_at"] = self._prober.now()
         self._metrics.count("probes", surface=surface.name, outcome=outcome["outcome"])
         if known and not any(f.found for f in findings if f.control):
             result.controls_lost = True

@@ -73,7 +73,7 @@ def running_version() -> str:
 class AdminServer:
     """The admin API on its own port. Its tokens are read, or made, when it is built."""
 
-    def __init__(self, parts: Parts, metrics: Metrics, settings: Settings, _clock: object = None) -> None:
+    def __init__(self, parts: Parts, metrics: Metrics, settings: Settings) -> None:
         self._settings = settings.admin
         tokens, self.token = load_tokens(settings)
         self._app = build(parts, metrics, tokens, settings.admin)

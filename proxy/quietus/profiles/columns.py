@@ -76,13 +76,13 @@ class Columns:
     def _item(self, row: dict[str, Any], position: int, captures: Mapping[str, str]) -> Item:
         item = self.reader.read(row, position, captures)
         changed: dict[str, Any] = {}
-        if not self.reader.key:
+        if "key" not in self.reader.says:
             changed["key"] = scalar_text(row.get("key"))
-        if not self.reader.content and row.get("content") is not None:
+        if "content" not in self.reader.says and row.get("content") is not None:
             changed["texts"] = contents(_CONTENT, row, {})
-        if not self.reader.vector and "vector" in row:
+        if "vector" not in self.reader.says and "vector" in row:
             changed["vector"] = vector_of(row["vector"])
-        if not self.reader.score and "score" in row:
+        if "score" not in self.reader.says and "score" in row:
             changed["score"] = number(row["score"])
         return _replaced(item, changed) if changed else item
 

@@ -182,7 +182,8 @@ def _check_surfaces(model: ProfileModel, out: Compiled, faults: list[CompileFaul
 
 def _check_names(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
     captured = {name for route in model.routes for name in route.capture}
-    captured |= {name for route in model.routes if route.response.item for name in route.response.item.capture}
+    answers = [route.response.item for route in model.routes if route.response.item is not None]
+    captured |= {name for item in answers for name in item.capture}
     known = VALUES | captured
     templates = [surface.template for surface in (*out.surfaces, out.controls) if surface is not None]
     templates += [*out.remedies.values(), *out.forgets.values(), out.canary, out.epoch]

@@ -87,7 +87,7 @@ def _segments(text: str) -> tuple[str, ...]:
 
 
 def lists_nothing(selectors: tuple[Selector, ...], document: Any) -> bool:
-    """Whether a selector of many values was given a list, or a text to split, with a hole or nothing in it."""
+    """Whether a selector of many values was given a list with a hole or nothing in it."""
     for selector in selectors:
         if selector.path is None:
             continue

@@ -64,7 +64,7 @@ def parse_document(file: str, text: str) -> Document:
         line = mark.line + 1 if mark is not None else 1
         raise DocumentError(Fault(file, line, f"not YAML: {error.problem or error.context}")) from None
     except yaml.YAMLError:
-        raise DocumentError(Fault(file, 1, "not YAML: it holds characters that YAML has no place for")) from None
+        raise DocumentError(Fault(file, 1, "not YAML: it holds characters that YAML refuses")) from None
     except RecursionError:
         raise DocumentError(Fault(file, 1, "the file is nested too deeply")) from None
     return document
@@ -95,6 +95,6 @@ def _build(loader: _Loader, node: yaml.Node, place: Place, document: Document, c
     if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.endswith((":binary", ":set", ":omap")):
         raise DocumentError(Fault(document.file, line, "tags are not read here"))
     try:
-        return loader.construct_object(node)  # type: ignore[no-untyped-call]
+        return loader.construct_object(node)
     except ValueError:
         raise DocumentError(Fault(document.file, line, "a value cannot be read")) from None

@@ -65,6 +65,7 @@ class Path:
         steps, star = self.steps, self.star
         if steps is None:
             return self.by_library
+        one_or_many = len(steps) == 2 and steps[0] in ("query", "headers")
         if not star and len(steps) == 1 and isinstance(steps[0], str):
             return _named(steps[0])
 
@@ -72,7 +73,9 @@ class Path:
             node = _walk(document, steps, star)
             if node is MISSING:
                 return []
-            return _members(node) if star else [node]
+            if not star:
+                return [node]
+            return [node] if one_or_many and type(node) is str else _members(node)
 
         return find
 

@@ -66,8 +66,10 @@ class Profile:
             if parameters is None:
                 continue
             if view is None:
-                view = _request_view(request)
+                view = {"query": parse_query(request.query)}
             view["path"] = parameters
+            if route.reads_headers and "headers" not in view:
+                view["headers"] = header_fields(request.headers)
             if route.operation is Operation.IGNORE and route.when is None:
                 return Reading(request, Call(Operation.IGNORE, route.name), route=route)
             if "body" not in view and request.body:
@@ -188,10 +190,6 @@ class Profile:
 
 
 _UNCHANGED: Final = object()
-
-
-def _request_view(request: Request) -> dict[str, Any]:
-    return {"query": parse_query(request.query), "headers": header_fields(request.headers)}
 
 
 def _request_body(request: Request) -> Any:

@@ -81,6 +81,8 @@ class Route:
         self.operation = Operation(model.operation)
         self.method = model.http.method
         self.template: PathTemplate = compile_template(model.http.path, (*place, "http", "path"))
+        parts = model.model_dump_json(include={"when", "capture", "request"})
+        self.reads_headers = "headers" in parts
         self.when = Condition(model.when, (*place, "when")) if model.when else None
         self.capture = {
             name: Selector(one, (*place, "capture", name)) for name, one in model.capture.items()
@@ -205,7 +207,8 @@ class Route:
         try:
             rows = read_rows(self.batch, draft.view, draft.captures, Anchors(), required=False)
         except Unreadable:
-            raise RequestFault("malformed-request", "the batch is not the list that its route takes") from None
+            fault = "the batch has another shape than the route takes"
+            raise RequestFault("malformed-request", fault) from None
         shared = {
             name: next(iter(bound))
             for name, bound in draft.bounds.items()

@@ -7,7 +7,8 @@ whose scalar it is, and so that a row can be taken out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from quietus.core.operations import Item
@@ -28,44 +29,123 @@ class ItemReader:
 
     def __init__(self, model: ItemModel | None, place: Place, *, strict: bool = False) -> None:
         model = model or ItemModel()
-        self.strict = strict
-        self.key = selectors(model.key, (*place, "key"))
-        self.subject = selectors(model.subject, (*place, "subject"))
-        self.tenant = selectors(model.tenant, (*place, "tenant"))
-        self.purpose = selectors(model.purpose, (*place, "purpose"))
-        self.path = selectors(model.path, (*place, "path"))
-        self.content = selectors(model.content, (*place, "content"))
-        self.vector = selectors(model.vector, (*place, "vector"))
-        self.derived_from = selectors(model.derived_from, (*place, "derived_from"))
-        self.score = selectors(model.score, (*place, "score"))
-        self.resolved = selectors(model.provenance_resolved, (*place, "provenance_resolved"))
+        found = {
+            name: selectors(getattr(model, name), (*place, name))
+            for name in ItemModel.model_fields
+            if name != "capture"
+        }
+        self.says = {name for name, one in found.items() if one}
+        self.key = _text_reader(found["key"], strict)
+        self.subject = _text_reader(found["subject"], strict)
+        self.tenant = _text_reader(found["tenant"], strict)
+        self.purpose = _text_reader(found["purpose"], strict)
+        self.path = _text_reader(found["path"], strict)
+        self.content = _content_reader(found["content"])
+        self.vector = found["vector"]
+        self.derived_from = _ids_reader(found["derived_from"])
+        self.score = _score_reader(found["score"])
+        self.resolved = found["provenance_resolved"]
         self.capture = {
             name: Selector(one, (*place, "capture", name)) for name, one in model.capture.items()
         }
 
     def read(self, row: Any, position: int, captures: Mapping[str, str]) -> Item:
         """The row as an Item. What cannot be read of it is left out: the row is then unattributed."""
-        strict = self.strict
-        path = _text(self.path, row, captures, strict) if self.path else None
-        try:
-            texts = contents(self.content, row, captures) if self.content else ()
-        except (Unread, Ambiguous):
-            texts = ()
-        own = _captured(self.capture, row, captures) if self.capture else {}
+        path = self.path(row, captures)
         return Item(
-            position=position,
-            key=_text(self.key, row, captures, strict),
-            subject=_text(self.subject, row, captures, strict),
-            tenant=_text(self.tenant, row, captures, strict) if self.tenant else None,
-            purpose=_text(self.purpose, row, captures) if self.purpose else None,
-            path=split_path(path) if path else None,
-            texts=texts,
-            vector=vector_of(first(self.vector, row, captures)) if self.vector else None,
-            derived_from=_ids(self.derived_from, row, captures) if self.derived_from else (),
-            provenance_resolved=_resolved(self.resolved, row) if self.resolved else None,
-            score=number(first(self.score, row, captures)) if self.score else None,
-            capture=own,
+            position,
+            self.key(row, captures),
+            self.subject(row, captures),
+            self.tenant(row, captures),
+            self.purpose(row, captures),
+            split_path(path) if path else None,
+            self.content(row, captures),
+            vector_of(first(self.vector, row, captures)) if self.vector else None,
+            self.derived_from(row, captures),
+            _resolved(self.resolved, row) if self.resolved else None,
+            self.score(row, captures),
+            _captured(self.capture, row, captures) if self.capture else _NOTHING,
         )
+
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_TextReader = Callable[[Any, Mapping[str, str]], "str | None"]
+_TextsReader = Callable[[Any, Mapping[str, str]], "tuple[str, ...]"]
+
+
+def _says_nothing(row: Any, captures: Mapping[str, str]) -> None:
+    return None
+
+
+def _plain_name(found: tuple[Selector, ...], star: bool = False) -> str | None:
+    """The name in a single `$.name` (or `$.name[*]`), by far the commonest selector of a row."""
+    if len(found) != 1 or not found[0].plain or found[0].path is None or found[0].path.star is not star:
+        return None
+    steps = found[0].path.steps
+    return steps[0] if steps is not None and len(steps) == 1 and isinstance(steps[0], str) else None
+
+
+def _text_reader(found: tuple[Selector, ...], strict: bool) -> _TextReader:
+    if not found:
+        return _says_nothing
+    name = _plain_name(found)
+    if name is None:
+        return lambda row, captures: _text(found, row, captures, strict)
+
+    def read(row: Any, captures: Mapping[str, str]) -> str | None:
+        if type(row) is dict:
+            node = row.get(name)
+            if node is None or type(node) is str:
+                return node
+        return _text(found, row, captures, strict)
+
+    return read
+
+
+def _content_reader(found: tuple[Selector, ...]) -> _TextsReader:
+    if not found:
+        return lambda row, captures: ()
+    name = _plain_name(found)
+
+    def read(row: Any, captures: Mapping[str, str]) -> tuple[str, ...]:
+        if name is not None and type(row) is dict:
+            node = row.get(name)
+            if type(node) is str:
+                return (node,)
+        try:
+            return contents(found, row, captures)
+        except (Unread, Ambiguous):
+            return ()
+
+    return read
+
+
+def _score_reader(found: tuple[Selector, ...]) -> Callable[[Any, Mapping[str, str]], float | None]:
+    if not found:
+        return _says_nothing
+    name = _plain_name(found)
+
+    def read(row: Any, captures: Mapping[str, str]) -> float | None:
+        if name is not None and type(row) is dict:
+            node = row.get(name)
+            if node is None or type(node) is float:
+                return node
+        return number(first(found, row, captures))
+
+    return read
+
+
+def _ids_reader(found: tuple[Selector, ...]) -> _TextsReader:
+    if not found:
+        return lambda row, captures: ()
+    name = _plain_name(found, star=True)
+
+    def read(row: Any, captures: Mapping[str, str]) -> tuple[str, ...]:
+        if name is not None and type(row) is dict and not row.get(name):
+            return ()
+        return _ids(found, row, captures)
+
+    return read
 
 
 def _text(
@@ -77,18 +157,20 @@ def _text(
         try:
             nodes = selector.nodes(row, captures)
         except (Unread, Ambiguous):
-            return _unsaid(strict)
+            _refuse(strict)
+            return None
         if not nodes:
             continue
         node = nodes[0]
         text = node if type(node) is str else scalar_text(node)
         if text is None or len(nodes) > 1 or (agreed is not None and agreed != text):
-            return _unsaid(strict)
+            _refuse(strict)
+            return None
         agreed = text
     return agreed
 
 
-def _unsaid(strict: bool) -> None:
+def _refuse(strict: bool) -> None:
     if strict:
         raise RequestFault("malformed-request", "a row names its subject, key, tenant or path unreadably")
 

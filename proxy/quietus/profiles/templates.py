@@ -58,7 +58,8 @@ class Template:
             data = encode_json(body)
             if not any(name.lower() == "content-type" for name, _ in pairs):
                 pairs = (*pairs, ("Content-Type", "application/json"))
-        return Request(self.method, path + query_string(query), (("Accept", "application/json"), *pairs), data)
+        pairs = (("Accept", "application/json"), *pairs)
+        return Request(self.method, path + query_string(query), pairs, data)
 
 
 def fill(template: Any, values: Mapping[str, Any]) -> Any:
@@ -101,7 +102,9 @@ def put(target: str, value: Any, query: dict[str, Any], headers: dict[str, Any],
     return body
 
 
-_TARGET: Final = re.compile(r"\$\.(?:query\.([^.\[\]]+)|headers\.([A-Za-z0-9_-]+)|(body)((?:\.[A-Za-z_][\w-]*)+))")
+_TARGET: Final = re.compile(
+    r"\$\.(?:query\.([^.\[\]]+)|headers\.([A-Za-z0-9_-]+)|(body)((?:\.[A-Za-z_][\w-]*)+))"
+)
 
 
 def set_steps(target: str) -> list[str]:

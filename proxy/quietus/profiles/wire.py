@@ -173,4 +173,5 @@ def same_shape(one: PathTemplate, other: PathTemplate) -> bool:
 
 
 def _shape(template: PathTemplate) -> tuple[tuple[str | None, ...], bool]:
-    return tuple(None if parameter else text for parameter, text in template.segments), template.rest is not None
+    segments = tuple(None if parameter else text for parameter, text in template.segments)
+    return segments, template.rest is not None

@@ -6,7 +6,6 @@ Nothing here runs: `routes`, `answers` and `surface` compile it.
 from __future__ import annotations
 
 import re
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator

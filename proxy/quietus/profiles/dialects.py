@@ -120,7 +120,7 @@ def _field(name: str, found: list[Any] | None, fields: Fields) -> FilterReading:
     if not found:
         return FilterReading(empty=True).unknown({dimension})
     texts = [scalar_text(value) for value in found]
-    if any(not text for text in texts):
+    if any(not text or text == "*" for text in texts):  # an asterisk is everybody to some stores
         return FilterReading().unknown({dimension})
     return FilterReading({dimension: frozenset(text for text in texts if text)})
 

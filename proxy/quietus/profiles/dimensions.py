@@ -68,10 +68,10 @@ def _name(node: Any, selector: Selector, what: str) -> str:
 
 
 def paths_asked(
-    selectors: tuple[Selector, ...], document: Any, captures: Mapping[str, str]
+    selectors: tuple[Selector, ...], document: Any, captures: Mapping[str, str], what: str
 ) -> frozenset[Path] | None:
     """The paths that a request names, or None. Raises RequestFault, Unread, Ambiguous."""
-    found = names_asked(selectors, document, captures, "path")
+    found = names_asked(selectors, document, captures, what)
     if found is None:
         return None
     return frozenset(_segments(text) for text in found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -158,29 +158,10 @@ class Route:
 
     def _bounds(self, draft: _Draft) -> None:
         """Fills the dimensions: selectors first, then filters, which must agree with them."""
-        forget = self.operation is Operation.FORGET
         for name, found in self.names.items():
-            if forget and lists_nothing(found, draft.view):
-                draft.empty = True
-            try:
-                values = names_asked(found, draft.view, draft.captures, name)
-            except Unread:
-                draft.bounds[name] = UNKNOWN
-                draft.unreadable.append(name)
-            else:
-                if values is not None:
-                    draft.bounds[name] = values
+            self._dimension(name, found, names_asked, draft)
         if self.path:
-            if forget and lists_nothing(self.path, draft.view):
-                draft.empty = True
-            try:
-                paths = paths_asked(self.path, draft.view, draft.captures)
-            except Unread:
-                draft.bounds["path"] = UNKNOWN
-                draft.unreadable.append("path")
-            else:
-                if paths is not None:
-                    draft.bounds["path"] = paths
+            self._dimension("path", self.path, paths_asked, draft)
         for one in self.filters:
             self._filter(one, draft)
         for selector in self.narrows:
@@ -188,6 +169,19 @@ class Route:
                 draft.narrowed |= bool(selector.nodes(draft.view, draft.captures))
             except Unread:
                 draft.narrowed = True
+
+    def _dimension(
+        self, name: str, found: tuple[Selector, ...], ask: Callable[..., Any], draft: _Draft
+    ) -> None:
+        try:
+            if self.operation is Operation.FORGET and lists_nothing(found, draft.view):
+                draft.empty = True
+            values = ask(found, draft.view, draft.captures, name)
+        except Unread:
+            values = UNKNOWN
+            draft.unreadable.append(name)
+        if values is not None:
+            draft.bounds[name] = values
 
     def _filter(self, one: _Filter, draft: _Draft) -> None:
         try:

@@ -13,6 +13,8 @@ from typing import Final, Protocol
 
 from quietus.adapters.http_wire import CONTINUE
 
+PATIENCE: Final = 0.1
+"""Seconds before it asks: most answers are there sooner."""
 LOOKS: Final = (0.02, 0.1, 0.5, 2.0)
 """Seconds from one look for the reset to the next; a sidecar's clients are near."""
 
@@ -41,12 +43,12 @@ class Departure:
         """From here on an interim answer may be sent; `ended`: the client has finished sending already."""
         self._open = True
         if ended:
-            self._ask()
+            self._ask_later()
 
     def half_closed(self) -> None:
         """The client has finished sending."""
         if self._open:
-            self._ask()
+            self._ask_later()
 
     def clear(self) -> None:
         """The answer begins: from here on writing it shows whether somebody is there."""
@@ -54,6 +56,10 @@ class Departure:
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
+
+    def _ask_later(self) -> None:
+        if self._handle is None:
+            self._handle = asyncio.get_running_loop().call_later(PATIENCE, self._ask)
 
     def _ask(self) -> None:
         transport = self._connection.transport

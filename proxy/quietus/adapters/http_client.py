@@ -36,6 +36,7 @@ class UpstreamLimits:
     """How many and how long; seconds."""
 
     connections_max: int = 256
+    waiting_max: int = 1024
     connect: float = 3.0
     upstream: float = 60.0
     """For the head of an answer, for the whole of one that is read whole, for each piece of a stream."""
@@ -71,8 +72,9 @@ class HttpUpstream:
         self._tls = (tls or ssl.create_default_context()) if secure else None
         self._host_line = f"Host: {parts.netloc}\r\n"
         self._limits = limits or UpstreamLimits()
-        self._slots = asyncio.Semaphore(self._limits.connections_max)
+        self._open = 0
         self._idle: deque[StoreConnection] = deque()
+        self._queue: deque[asyncio.Future[StoreConnection | None]] = deque()
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
         self._for_client = _Outgoing(inject_headers)
@@ -85,15 +87,9 @@ class HttpUpstream:
         """
         outgoing = self._for_client if permit.purpose == CLIENT else self._for_own
         data = outgoing.encode(request, self._host_line)
-        if self._slots.locked():
-            await self._wait_for_slot()
-        else:
-            await self._slots.acquire()
-        try:
-            connection = (None if fresh else self._reuse()) or await self._connect()
-        except BaseException:
-            self._slots.release()
-            raise
+        connection = None if fresh else self._reuse()
+        if connection is None:
+            connection = await self._obtain(fresh)
         connection.fresh = fresh
         return await connection.send(data, bodiless=request.method == "HEAD")
 
@@ -103,7 +99,7 @@ class HttpUpstream:
         if self._sweep is not None:
             self._sweep.cancel()
         while self._idle:
-            self._idle.pop().close()
+            self._drop(self._idle.pop())
 
     @property
     def idle(self) -> int:
@@ -118,17 +114,21 @@ class HttpUpstream:
             connection = self._idle.pop()
             if connection.idle_since > oldest and connection.quiet():
                 return connection
-            connection.close()
+            self._drop(connection)
         return None
 
-    async def _wait_for_slot(self) -> None:
-        try:
-            async with asyncio.timeout(self._limits.connect):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise UpstreamError("every connection to the store is in use", sent=False) from None
-
-    async def _connect(self) -> StoreConnection:
+    async def _obtain(self, fresh: bool) -> StoreConnection:
+        """A new connection, or, where no more may be open, the next that becomes free."""
+        if self._open >= self._limits.connections_max and self._idle:
+            self._drop(self._idle.popleft())
+        if self._open >= self._limits.connections_max:
+            given = await self._turn()
+            if given is not None:
+                if not fresh and given.quiet():
+                    return given
+                given.close()
+        else:
+            self._open += 1
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._limits.connect):
@@ -136,15 +136,56 @@ class HttpUpstream:
                     lambda: StoreConnection(loop, self._released, self._limits.upstream),
                     self._host, self._port, ssl=self._tls,
                 )  # fmt: skip
-        except (OSError, TimeoutError):
-            raise UpstreamError("the store cannot be reached", sent=False) from None
+        except BaseException as error:
+            self._leave_room()
+            if isinstance(error, OSError | TimeoutError):
+                raise UpstreamError("the store cannot be reached", sent=False) from None
+            raise
         return connection
 
+    async def _turn(self) -> StoreConnection | None:
+        """Waits for a connection that is handed over, or for room to make one."""
+        if len(self._queue) >= self._limits.waiting_max:
+            raise UpstreamError("too much is waiting for the store", sent=False)
+        turn: asyncio.Future[StoreConnection | None] = asyncio.get_running_loop().create_future()
+        self._queue.append(turn)
+        try:
+            async with asyncio.timeout(self._limits.connect):
+                return await turn
+        except BaseException as error:
+            if turn.done() and not turn.cancelled():
+                if (given := turn.result()) is None:
+                    self._leave_room()
+                else:
+                    self._released(given, True)
+            if isinstance(error, TimeoutError):
+                raise UpstreamError("every connection to the store is in use", sent=False) from None
+            raise
+
+    def _pass_on(self, connection: StoreConnection | None) -> bool:
+        """Gives a connection, or the room for one, to whoever waits longest. False: nobody does."""
+        while self._queue:
+            turn = self._queue.popleft()
+            if not turn.done():
+                turn.set_result(connection)
+                return True
+        return False
+
+    def _leave_room(self) -> None:
+        if not self._pass_on(None):
+            self._open -= 1
+
+    def _drop(self, connection: StoreConnection) -> None:
+        connection.close()
+        self._leave_room()
+
     def _released(self, connection: StoreConnection, reusable: bool) -> None:
-        self._slots.release()
         if not reusable or connection.fresh or self._closed:
-            connection.close()
-            return
+            self._drop(connection)
+        elif not self._queue or not self._pass_on(connection):
+            self._pool(connection)
+
+    def _pool(self, connection: StoreConnection) -> None:
         loop = connection.loop
         connection.idle_since = loop.time()
         self._idle.append(connection)
@@ -156,7 +197,7 @@ class HttpUpstream:
         loop = asyncio.get_running_loop()
         oldest = loop.time() - self._limits.idle
         while self._idle and (not self._idle[0].alive or self._idle[0].idle_since <= oldest):
-            self._idle.popleft().close()
+            self._drop(self._idle.popleft())
         if self._idle:
             self._sweep = loop.call_later(self._limits.idle, self._swept)
 

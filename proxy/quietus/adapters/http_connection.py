@@ -16,10 +16,11 @@ from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
+from quietus.adapters import http_wire
 from quietus.adapters.deadline import Deadline
 from quietus.adapters.departure import Departure
 from quietus.adapters.http_answer import write_answer
-from quietus.adapters.http_wire import CONTINUE, Head, WireFault, malformed, read_head
+from quietus.adapters.http_wire import Head, WireFault, malformed, too_large
 from quietus.core.exchange import Request
 
 if TYPE_CHECKING:
@@ -34,10 +35,6 @@ ANONYMOUS = "anonymous"
 
 class BodyFault(Exception):
     """The body ended early, could not be read, or took too long."""
-
-
-def _too_large(limit: int) -> WireFault:
-    return WireFault("too-large", f"The body is larger than {limit} bytes.")
 
 
 class Phase(Enum):
@@ -135,6 +132,11 @@ class Connection(BaseProtocol):
         self._departure.half_closed()
         return True
 
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """aiohttp's streams call this for every piece that is taken; nearly always nothing is paused."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
     # What the listener asks
 
     def leave(self) -> asyncio.Task[None] | None:
@@ -170,10 +172,9 @@ class Connection(BaseProtocol):
         try:
             while not linger and (message := await self._next()) is not None:
                 self.busy = True
-                if isinstance(message, WireFault):
-                    linger = not await self._refuse(message)
-                else:
-                    linger = not await self._exchange(*message)
+                linger = not await (
+                    self._refuse(message) if isinstance(message, WireFault) else self._exchange(*message)
+                )
                 self.busy = False
         except asyncio.CancelledError:
             self.abort()
@@ -212,13 +213,12 @@ class Connection(BaseProtocol):
         listener = self._listener
         head: Head | None = None
         try:
-            head = read_head(message)
+            head = http_wire.read_head(message)
             body = await self._body(head, payload) if payload is not EMPTY_PAYLOAD else b""
         except WireFault as fault:
             return await self._refuse(fault, head)
         principal = ANONYMOUS if head.authorization is None else listener.principal(head.authorization)
-        if head.request_id is None:
-            head.request_id = listener.request_id()
+        http_wire.name_request(head, listener.request_id())
         request = Request(message.method, message.path, tuple(head.headers), body)
         if not head.old:
             self._departure.watch(self._ended)
@@ -229,29 +229,27 @@ class Connection(BaseProtocol):
     async def _answer(self, answer: Answer, head: Head | None, method: str, *, close: bool) -> bool:
         self._departure.clear()
         whole = await write_answer(self, self._limits, answer, head, method, close)
-        if whole and not close:
-            self._wait_for(Phase.IDLE, self._limits.idle)
-            return True
-        return False
+        self._wait_for(Phase.IDLE, self._limits.idle)
+        return whole and not close
 
     async def _body(self, head: Head, payload: StreamReader) -> bytes:
         limit = self._limits.request_bytes_max
         if head.length > limit:
-            raise _too_large(limit)
+            raise too_large(limit)
         if payload.is_eof():
             whole = payload.read_nowait()
             if len(whole) > limit:
-                raise _too_large(limit)
+                raise too_large(limit)
             return whole
         if head.expects_continue and self.transport is not None:
-            self.transport.write(CONTINUE)
+            self.transport.write(http_wire.CONTINUE)
         self._wait_for(Phase.BODY, self._limits.body)
         buffer = bytearray()
         try:
             while not payload.at_eof():
                 buffer += await payload.readany()
                 if len(buffer) > limit:
-                    raise _too_large(limit)
+                    raise too_large(limit)
         except BodyFault:
             raise malformed("The body could not be read, or did not arrive in time.") from None
         finally:
@@ -300,8 +298,7 @@ class Connection(BaseProtocol):
             self._deaf = True
             with suppress(OSError):
                 self.transport.write_eof()
-            if self._reading_paused or self._buffer_paused:
-                self._resume_transport_reading()
+            self._resume_transport_reading()
             self._wait_for(Phase.LINGER, self._limits.linger)
         else:
             self.transport.close()

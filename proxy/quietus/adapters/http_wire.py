@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 from http import HTTPStatus
 from typing import Final
 
@@ -42,6 +41,9 @@ _REFUSED: Final = {
 }
 _READ_HERE: Final = frozenset({"authorization", "connection", "content-length", "expect", "host", "te",
                                "transfer-encoding", "x-request-id"})
+_PASSED_ON: Final = frozenset({"authorization", "host", "x-request-id"})
+_COMMON: Final = frozenset({"authorization", "content-length", "host"})
+_JOINED: Final = frozenset({"connection", "te"})
 _NEVER_LISTED: Final = frozenset({"authorization", "content-encoding", "content-length", "content-type",
                                   "host", "upgrade"})
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^`|~0-9A-Za-z-]+")
@@ -49,6 +51,9 @@ _TARGET: Final = re.compile(r"/[!\"$-~]*")
 _HOST: Final = re.compile(r"(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _METHOD_IN_QUERY: Final = re.compile(r"[?&]_method(?:=|&|$)", re.IGNORECASE)
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:+/=-]{1,128}")
+_OPAQUE_ID: Final = re.compile(r"[0-9A-Fa-f-]{8,64}")
+REQUEST_ID: Final = "Quietus-Request-Id"
+"""The name of a request for our own log, among the headers handed to the gateway; it goes no further."""
 
 
 class WireFault(Exception):
@@ -65,11 +70,14 @@ def malformed(detail: str) -> WireFault:
     return WireFault("malformed-request", detail)
 
 
-class _Rule(Enum):
-    ONCE = "passes, at most once"
-    MANY = "passes, as often as it comes"
-    DROP = "belongs to this connection"
-    HERE = "is read here"
+def too_large(limit: int) -> WireFault:
+    """A body beyond the limit."""
+    return WireFault("too-large", f"The body is larger than {limit} bytes.")
+
+
+# What is done with a header: passes, at most once; passes, as often as it comes; is read here, and
+# passes; is read here, and stays; belongs to this connection. Plain numbers: each header looks here.
+_ONCE, _MANY, _READ, _TAKE, _DROP = range(5)
 
 
 @dataclass(slots=True)
@@ -87,10 +95,10 @@ class Head:
     """HTTP/1.0: no chunks in the answer."""
 
 
-_rules: dict[bytes, tuple[str, str, _Rule]] = {}
+_rules: dict[bytes, tuple[str, str, int]] = {}
 
 
-def _rule(raw: bytes) -> tuple[str, str, _Rule]:
+def _rule(raw: bytes) -> tuple[str, str, int]:
     """The name as text, in lower case, and what is done with the header."""
     name = raw.decode("latin-1")
     if not _TOKEN.fullmatch(name):
@@ -100,11 +108,11 @@ def _rule(raw: bytes) -> tuple[str, str, _Rule]:
     if lower in _REFUSED:
         raise malformed(_REFUSED[lower])
     if lower in _READ_HERE:
-        rule = _Rule.HERE
-    elif lower in HOP_BY_HOP:
-        rule = _Rule.DROP
+        rule = _READ if lower in _PASSED_ON else _TAKE
+    elif lower in HOP_BY_HOP or lower == REQUEST_ID.lower():
+        rule = _DROP
     else:
-        rule = _Rule.MANY if lower in _LISTS else _Rule.ONCE
+        rule = _MANY if lower in _LISTS else _ONCE
     if len(_rules) >= NAMES_MAX:
         _rules.clear()
     _rules[raw] = found = (name, lower, rule)
@@ -113,71 +121,81 @@ def _rule(raw: bytes) -> tuple[str, str, _Rule]:
 
 def read_head(message: RawRequestMessage) -> Head:
     """Judges everything before the body. Raises WireFault."""
-    version = message.version
-    if version != HttpVersion11 and version != HttpVersion10:
+    old = message.version is HttpVersion10  # the parser gives these very objects
+    if not old and message.version is not HttpVersion11:
         raise malformed("Only HTTP/1.1 and HTTP/1.0 are spoken here.")
-    if message.method not in METHODS:
+    method, target = message.method, message.path
+    if method not in METHODS:
         raise malformed("The method is none that the sidecar forwards.")
-    _judge_target(message.path)
-    kept: list[tuple[str, str]] = []
-    head = Head(kept, close=message.should_close, old=version == HttpVersion10)
-    seen: set[str] = set()
-    read: dict[str, bytes] = {}
-    for raw, value in message.raw_headers:
-        name, lower, rule = _rules.get(raw) or _rule(raw)
-        if rule is _Rule.MANY:
-            kept.append((name, value.decode("latin-1")))
-            continue
-        if lower in seen:
-            if lower == "connection" or lower == "te":
-                read[lower] += b"," + value
-                continue
-            raise WireFault("ambiguous-request", "A header that may come once comes twice.")
-        seen.add(lower)
-        if rule is _Rule.ONCE:
-            kept.append((name, value.decode("latin-1")))
-        elif rule is _Rule.HERE:
-            read[lower] = value
-            if lower == "authorization" or lower == "host" or lower == "x-request-id":
-                kept.append((name, value.decode("latin-1")))
-    _read_special(head, read, message.method)
-    return head
-
-
-def _judge_target(target: str) -> None:
     if not _TARGET.fullmatch(target):
         raise malformed("The target must be a path, in origin form, with neither fragment nor raw bytes.")
     if "_method" in target and _METHOD_IN_QUERY.search(target):
         raise malformed("A query must not replace the method.")
+    kept: list[tuple[str, str]] = []
+    names: list[str] = []
+    read: dict[str, str] = {}
+    for raw, value in message.raw_headers:
+        known = _rules.get(raw)
+        name, lower, rule = _rule(raw) if known is None else known
+        text = value.decode("latin-1")
+        if rule <= _READ:
+            kept.append((name, text))
+            if rule == _MANY:
+                continue
+        if rule >= _READ:
+            if lower in _JOINED and lower in read:
+                read[lower] += "," + text
+                continue
+            read[lower] = text
+        names.append(lower)
+    if len(set(names)) != len(names):
+        raise WireFault("ambiguous-request", "A header that may come once comes twice.")
+    head = Head(kept, read.get("authorization"), old=old, close=message.should_close)
+    _read_framing(head, read, method)
+    if not read.keys() <= _COMMON:
+        _read_rare(head, read)
+    return head
 
 
-def _read_special(head: Head, read: dict[str, bytes], method: str) -> None:
+def name_request(head: Head, made: str) -> None:
+    """Gives the request its name: the client's own, or `made`.
+
+    In the log only a name that can hold nothing but digits is the client's: others may hold a person's.
+    """
+    sent = head.request_id
+    if sent is None:
+        head.request_id = made
+    head.headers.append((REQUEST_ID, sent if sent is not None and _OPAQUE_ID.fullmatch(sent) else made))
+
+
+def _read_framing(head: Head, read: dict[str, str], method: str) -> None:
     host = read.get("host")
     if host is None:
         if not head.old:
             raise malformed("HTTP/1.1 wants one Host.")
-    elif not _HOST.fullmatch(host.decode("latin-1")):
+    elif not _HOST.fullmatch(host):
         raise malformed("The Host cannot be read.")
-    if (length := read.get("content-length")) is not None:
-        if not length.isdigit() or len(length) > 18:
+    length = read.get("content-length")
+    if length is not None:
+        if not (length.isascii() and length.isdigit()) or len(length) > 18:
             raise malformed("The Content-Length is no number.")
         head.length = int(length)
     chunked = read.get("transfer-encoding")
-    if chunked is not None and (head.old or length is not None or chunked.lower() != b"chunked"):
+    if chunked is not None and (head.old or length is not None or chunked.lower() != "chunked"):
         raise malformed("A body has a length or comes in plain chunks.")
     if method in BODILESS_METHODS and (head.length or chunked is not None):
         raise malformed("A request of this method has no body.")
-    if (credentials := read.get("authorization")) is not None:
-        head.authorization = credentials.decode("latin-1")
+
+
+def _read_rare(head: Head, read: dict[str, str]) -> None:
     if (expect := read.get("expect")) is not None:
-        if expect.lower() != b"100-continue":
+        if expect.lower() != "100-continue":
             raise malformed("Nothing but 100-continue can be expected.")
         head.expects_continue = not head.old
     if (te := read.get("te")) is not None and not _tokens(te) <= {"trailers", "chunked"}:
         raise malformed("No transfer coding but chunked is spoken here.")
-    if (sent_id := read.get("x-request-id")) is not None:
-        text = sent_id.decode("latin-1")
-        head.request_id = text if _REQUEST_ID.fullmatch(text) else None
+    if (sent_id := read.get("x-request-id")) is not None and _REQUEST_ID.fullmatch(sent_id):
+        head.request_id = sent_id
     if (connection := read.get("connection")) is not None:
         _drop_listed(head, _tokens(connection))
 
@@ -190,8 +208,8 @@ def _drop_listed(head: Head, listed: set[str]) -> None:
         head.headers[:] = [pair for pair in head.headers if pair[0].lower() not in listed]
 
 
-def _tokens(value: bytes) -> set[str]:
-    return {part.strip().lower() for part in value.decode("latin-1").split(",")} - {""}
+def _tokens(value: str) -> set[str]:
+    return {part.strip().lower() for part in value.split(",")} - {""}
 
 
 # Answers

@@ -22,6 +22,7 @@ from quietus.ports import UpstreamError
 HEAD_BYTES_MAX: Final = 65536
 HEADERS_MAX: Final = 200
 INTERIM_MAX: Final = 8
+_NOT_HTTP: Final = "the store's answer is not HTTP/1.1"
 
 _CONTROL: Final = bytes({*range(32), 127} - {9})
 _names: dict[bytes, tuple[str, str | None]] = {}
@@ -72,7 +73,8 @@ class StoreConnection(asyncio.Protocol):
         self._chunked = False
         self._head_bytes = 0
         self._interim = 0
-        self._raw: list[tuple[bytes, bytes]] = []
+        self._kept: list[tuple[str, str]] = []
+        self._special: list[tuple[str, str]] = []
         self._reason = b""
 
     # The pool's side
@@ -88,7 +90,7 @@ class StoreConnection(asyncio.Protocol):
         self._heading = True
         self._complete = self._surplus = self._keep = False
         self._head_bytes = self._interim = 0
-        self._raw = []
+        self._kept, self._special = [], []
         self._reason = b""
         self._reply = reply = HttpReply(self)
         self._ready = ready = self.loop.create_future()
@@ -157,6 +159,9 @@ class StoreConnection(asyncio.Protocol):
             self.close()
             return
         if self._heading:
+            if not self._head_bytes and data[:7] != b"HTTP/1."[: len(data)]:
+                self.fail(UpstreamError(_NOT_HTTP, sent=True))
+                return
             self._head_bytes += len(data)
         try:
             self._parser.feed_data(data)
@@ -164,7 +169,7 @@ class StoreConnection(asyncio.Protocol):
             if not self._complete or self._bodiless:
                 # The parser quotes what the store sent; only our own words go on.
                 why = error.__context__
-                words = str(why) if isinstance(why, _Unfit) else "the store's answer is not HTTP/1.1"
+                words = str(why) if isinstance(why, _Unfit) else _NOT_HTTP
                 self.fail(UpstreamError(words, sent=True))
                 return
             self._surplus = True
@@ -197,10 +202,19 @@ class StoreConnection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header; those after a body are not handed on."""
-        if self._heading:
-            self._raw.append((name, value))
-            if len(self._raw) > HEADERS_MAX:
-                raise _Unfit("the store's answer has too many headers")
+        if not self._heading:
+            return
+        known = _names.get(name)
+        shown, special = _name(name) if known is None else known
+        text = value.decode("latin-1")
+        if text[-1:] in " \t":  # llhttp takes the space before a value away, not the one behind it
+            text = text.rstrip(" \t")
+        if special is None:
+            self._kept.append((shown, text))
+        else:
+            self._special.append((special, text))
+            if special == "content-length":
+                self._kept.append((shown, text))
 
     def on_headers_complete(self) -> None:
         """Judges the head."""
@@ -212,13 +226,13 @@ class StoreConnection(asyncio.Protocol):
         if not 100 <= status <= 599 or status == 101:
             raise _Unfit("the store's answer has a status that was not asked for")
         if parser.get_http_version() not in ("1.1", "1.0"):
-            raise _Unfit("the store's answer is not HTTP/1.1")
+            raise _Unfit(_NOT_HTTP)
         self._read_headers(reply, interim=status < 200)
         if status < 200:
             self._interim += 1
             if self._interim > INTERIM_MAX:
                 raise _Unfit("the store only ever says that it will answer")
-            self._raw, self._reason = [], b""
+            self._kept, self._special, self._reason = [], [], b""
             return
         self._heading = False
         reply.status = status
@@ -246,23 +260,17 @@ class StoreConnection(asyncio.Protocol):
 
     def _read_headers(self, reply: HttpReply, *, interim: bool) -> None:
         """Sorts the headers; what belongs to the connection stays here."""
-        values = b"".join([value for _, value in self._raw]) + self._reason
-        if len(values.translate(None, _CONTROL)) != len(values):
+        if len(self._reason.translate(None, _CONTROL)) != len(self._reason):
+            # llhttp lets them stand here, and only here.
             raise _Unfit("the head of the store's answer holds control characters")
-        kept: list[tuple[str, str]] = []
         length: str | None = None
         listed: set[str] = set()
         self._chunked = False
-        for raw, value in self._raw:
-            name, special = _names.get(raw) or _name(raw)
-            text = value.decode("latin-1").strip(" \t")
-            if special is None:
-                kept.append((name, text))
-            elif special == "content-length":
+        for special, text in self._special:
+            if special == "content-length":
                 if length is not None or not text.isdecimal() or not text.isascii():
                     raise _Unfit("the store's answer has a length that cannot be read")
                 length = text
-                kept.append((name, text))
             elif special == "transfer-encoding":
                 if self._chunked or text.lower() != "chunked":
                     raise _Unfit("the store's answer has a transfer coding that is not spoken here")
@@ -275,10 +283,13 @@ class StoreConnection(asyncio.Protocol):
             if self._chunked or length is not None:
                 raise _Unfit("the store's interim answer has a body")
             return
-        if listed - {"close", "keep-alive"}:
-            kept = [pair for pair in kept if pair[0].lower() not in listed]
+        if len(self._kept) > HEADERS_MAX:
+            raise _Unfit("the store's answer has too many headers")
+        if listed:
+            listed.discard("content-length")
+            self._kept = [pair for pair in self._kept if pair[0].lower() not in listed]
         reply.size = None if length is None else int(length)
-        reply.headers = tuple(kept)
+        reply.headers = tuple(self._kept)
 
     def _end(self) -> None:
         """Hands the connection back; what the store sent beyond its answer spoils it for the next."""
@@ -288,13 +299,12 @@ class StoreConnection(asyncio.Protocol):
         self._deadline.clear()
         assert self._transport is not None
         reusable = (
-            self._keep and not self._surplus and self.alive
-            and not self._transport.is_closing() and not self._transport.get_write_buffer_size()
+            self._keep and not self._surplus and self.alive and not self._transport.is_closing()
+            and not self._transport.get_write_buffer_size()
         )  # fmt: skip
-        if reusable:
-            self.resume()
-            if self._bodiless:
-                # The parser may still wait for the body that its headers told of.
-                self._parser = httptools.HttpResponseParser(self)
+        self.resume()
+        if self._bodiless:
+            # The parser may still wait for the body that its headers told of.
+            self._parser = httptools.HttpResponseParser(self)
         reply.finish()
         self._released(self, reusable)

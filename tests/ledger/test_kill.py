@@ -38,6 +38,7 @@ def write_and_kill(path: Path, head_file: Path, lines: int) -> list[list[str]]:
     return [line.split() for line in said if line.endswith("\n")]
 
 
+@pytest.mark.timeout(180)
 async def test_kill_9_loses_nothing_acknowledged(tmp_path: Path) -> None:
     path, head_file = tmp_path / "l.db", tmp_path / "head.json"
     rng = random.Random(206)

@@ -30,6 +30,7 @@ async def open_ledger(path: Path) -> SqliteLedger:
 
 
 @pytest.mark.requirement("R205")
+@pytest.mark.timeout(180)
 async def test_no_trace_is_left_whatever_the_tree_went_through(tmp_path: Path) -> None:
     """The sizes and the order are such that SQLite's own `secure_delete` leaves copies behind."""
     rng = random.Random(1)

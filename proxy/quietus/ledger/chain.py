@@ -103,9 +103,9 @@ def genesis(incarnation: str, key_ids: Iterable[str]) -> bytes:
     return sha256(canonical({"incarnation": incarnation, "keys": sorted(key_ids)}).encode()).digest()
 
 
-def link(previous: bytes, row: tuple[int, str, str, float, str, str, int]) -> bytes:
-    """The hash of a stored event (its columns less the hash) that follows `previous`."""
-    number, kind, erasure, at, actor, facts, gate = row
+def link(previous: bytes, row: Stored) -> bytes:
+    """The hash that a stored event must have after `previous`; the one it has is not looked at."""
+    number, kind, erasure, at, actor, facts, gate, _ = row
     return sha256(
         f'{{"actor":{_quote(actor)},"at":{at!r},"erasure":{_quote(erasure)},"facts":{facts},'
         f'"gate":{"true" if gate else "false"},"number":{number},"previous":"{previous.hex()}",'
@@ -116,7 +116,7 @@ def link(previous: bytes, row: tuple[int, str, str, float, str, str, int]) -> by
 def event_hash(previous: str, event: Event) -> str:
     """The hash that `event` must have after the event with hash `previous` (both hexadecimal)."""
     facts = canonical(event.facts)
-    row = (event.number, event.type.value, event.erasure, event.at, event.actor, facts, int(event.gate))
+    row = (event.number, event.type.value, event.erasure, event.at, event.actor, facts, int(event.gate), b"")
     return link(bytes.fromhex(previous), row).hex()
 
 
@@ -128,9 +128,9 @@ def extend(head: Head, drafts: Iterable[tuple[Draft, str]]) -> tuple[Head, list[
         number += 1
         # Adding 0.0 turns -0.0 into 0.0, which a database may not tell apart.
         at = float(draft.at) + 0.0
-        columns = (number, draft.type.value, draft.erasure, at, draft.actor, facts, int(draft.gate))
-        last = link(last, columns)
-        rows.append(Row(*columns, last))
+        row = Row(number, draft.type.value, draft.erasure, at, draft.actor, facts, int(draft.gate), b"")
+        last = link(last, row)
+        rows.append(row._replace(hash=last))
         if draft.gate:
             epoch = number
     return Head(head.incarnation, number, last.hex(), epoch), rows
@@ -151,7 +151,7 @@ def fault_of(previous: bytes, expected: int, row: Stored) -> str | None:
     if row[0] != expected:
         return f"event {expected} is missing" if row[0] > expected else f"event {row[0]} is out of order"
     try:
-        sound = link(previous, row[:7]) == row[7]
+        sound = link(previous, row) == row[7]
     except (TypeError, ValueError, AttributeError):
         sound = False
     return None if sound else f"event {expected} does not match its hash"

@@ -3,8 +3,8 @@
     python scripts/tables.py            # write them
     python scripts/tables.py --check    # exit 1 if one is not current
 
-The code is what holds: the erasure machine (`quietus.core.states`), the settings with their sentences
-(`quietus.settings`), the metric families and the problems.
+The code is what holds: the erasure machine (`quietus.core.states`), the commands, the settings with
+their sentences (`quietus.settings`), the metric families and the problems.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel
+from typer.main import get_command
 
+from quietus.cli import app
 from quietus.core.problems import PROBLEMS
 from quietus.core.states import diagram
 from quietus.metrics import FAMILIES
@@ -67,9 +69,29 @@ def problems_table() -> str:
     return "\n".join(lines)
 
 
+def commands(group: Any = None, prefix: str = "quietus") -> Iterator[tuple[str, str]]:
+    """Every command that is not hidden: how it is called, and what it does."""
+    above: Any = group or get_command(app)
+    for name, command in above.commands.items():
+        if command.hidden:
+            continue
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{prefix} {name}")
+        else:
+            yield f"{prefix} {name}", (command.help or "").strip().partition("\n")[0]
+
+
+def commands_table() -> str:
+    """The commands as Markdown."""
+    lines = ["| command | does |", "|---|---|"]
+    lines += [f"| `{name}` | {_cell(does)} |" for name, does in commands()]
+    return "\n".join(lines)
+
+
 TABLES: Final[dict[str, tuple[str, Callable[[], str]]]] = {
     "states": ("ARCHITECTURE.md", diagram),
     "problems": ("README.md", problems_table),
+    "commands": ("README.md", commands_table),
     "settings": ("README.md", settings_table),
     "metrics": ("README.md", metrics_table),
 }

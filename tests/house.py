@@ -25,8 +25,8 @@ HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "docum
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
     "acts", "answers", "credentials", "erasures", "flights", "forgets", "forgetting", "gateway", "lease",
-    "owners", "prober", "questions", "reconciler", "release", "rounds", "shapes", "snapshots", "snapshotter",
-    "streams", "views",
+    "outgoing", "owners", "prober", "questions", "reconciler", "recording", "release", "rounds", "shapes",
+    "snapshots", "snapshotter", "streams", "timetable", "views",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}

@@ -50,6 +50,8 @@ def names_asked(
         found = selector.nodes(document, captures)
         if not found:
             continue
+        if selector.star and selector.path is not None and type(_at(document, selector.path.steps)) is dict:
+            raise RequestFault("malformed-request", f"the {what} is an object where a list is expected")
         texts = frozenset(_name(node, selector, what) for node in found)
         if agreed is not None and agreed != texts:
             raise RequestFault("ambiguous-request", f"two places of the request disagree on the {what}")
@@ -94,7 +96,7 @@ def lists_nothing(selectors: tuple[Selector, ...], document: Any) -> bool:
         if selector.star:
             steps = selector.path.steps
             given = selector.find(document)
-            if any(node is None for node in given) or (not given and _present(document, steps)):
+            if any(node is None for node in given) or (not given and _at(document, steps) is not None):
                 return True
         elif selector.path.singular:
             given = selector.find(document)
@@ -103,7 +105,8 @@ def lists_nothing(selectors: tuple[Selector, ...], document: Any) -> bool:
     return False
 
 
-def _present(document: Any, steps: tuple[str | int, ...] | None) -> bool:
+def _at(document: Any, steps: tuple[str | int, ...] | None) -> Any:
+    """What stands at plain steps, None where there is nothing."""
     node = document
     for step in steps or ():
         if type(node) is dict and type(step) is str:
@@ -111,8 +114,8 @@ def _present(document: Any, steps: tuple[str | int, ...] | None) -> bool:
         elif type(node) is list and type(step) is int and -len(node) <= step < len(node):
             node = node[step]
         else:
-            return False
-    return node is not None
+            return None
+    return node
 
 
 def texts_of(nodes: Iterable[Any]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from quietus.profiles.faults import Fault
 
 BYTES_MAX: Final = 1_048_576
 _NODES_MAX: Final = 50_000
+_SCALARS: Final = frozenset({"str", "int", "float", "bool", "null", "timestamp"})
 Place = tuple[str | int, ...]
 
 
@@ -92,7 +93,7 @@ def _build(loader: _Loader, node: yaml.Node, place: Place, document: Document, c
         return found
     if isinstance(node, yaml.SequenceNode):
         return [_build(loader, one, (*place, at), document, count) for at, one in enumerate(node.value)]
-    if not node.tag.startswith("tag:yaml.org,2002:") or node.tag.endswith((":binary", ":set", ":omap")):
+    if node.tag.removeprefix("tag:yaml.org,2002:") not in _SCALARS:
         raise DocumentError(Fault(document.file, line, "tags are not read here"))
     try:
         return loader.construct_object(node)

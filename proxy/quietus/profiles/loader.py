@@ -77,7 +77,10 @@ def parse_profile(data: bytes | str, file: str = "profile.yaml") -> Profile:
         return Profile(model, hashlib.sha256(raw).hexdigest())
     except CompileFaults as error:
         raise ProfileError(
-            [Fault(file, document.line(one.place), one.message, one.hint) for one in error.faults]
+            sorted(
+                (Fault(file, document.line(one.place), one.message, one.hint) for one in error.faults),
+                key=lambda fault: fault.line,
+            )
         ) from None
 
 

@@ -25,7 +25,7 @@ from quietus.profiles.codec import decode_exact, decode_json, encode_json
 from quietus.profiles.compiled import Compiled, compile_profile
 from quietus.profiles.faults import Ambiguous, CannotQuote, NotJson, RequestFault, Unreadable
 from quietus.profiles.jsonpaths import MISSING
-from quietus.profiles.models import ProfileModel
+from quietus.profiles.models import ProfileModel, StoreModel
 from quietus.profiles.routes import Reading, Route
 from quietus.profiles.surface import Surface
 from quietus.profiles.templates import Template, fill, header_value, put, query_string
@@ -40,6 +40,7 @@ class Profile:
 
     def __init__(self, model: ProfileModel, fingerprint: str) -> None:
         compiled: Compiled = compile_profile(model)
+        self._model = model
         self.name = model.name
         self.summary = model.summary
         self.store = model.store
@@ -55,6 +56,14 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"Profile({self.name!r}, {len(self.routes)} routes, {len(self.surfaces)} surfaces)"
+
+    def with_store(self, **changes: Any) -> Profile:
+        """The same profile with other settings of its store, such as shorter intervals.
+
+        Raises CompileFaults where they do not hold together.
+        """
+        store = StoreModel.model_validate({**self._model.store.model_dump(exclude_unset=True), **changes})
+        return Profile(self._model.model_copy(update={"store": store}), self.fingerprint)
 
     def read(self, request: Request) -> Reading:
         """The request as a Call; unmapped where no route matches. Raises RequestFault."""

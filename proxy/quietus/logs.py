@@ -21,7 +21,8 @@ KEYS: Final = frozenset({
     "duration", "effect", "epoch", "erasure", "error", "exception", "faults", "gate_epoch", "head", "kind",
     "mode", "number", "operation", "outcome", "pending", "phase", "pid", "policy", "port", "principal_kind",
     "problem", "profile", "reason", "relation", "request_id", "role", "route", "rule", "seconds", "signal",
-    "state", "status", "store", "surface", "vector", "verdict", "version", "wire", "work", "write",
+    "state", "status", "store", "surface", "surfaces", "vector", "verdict", "version",
+    "wire", "work", "write",
 })  # fmt: skip
 """The only keys that leave. `route` and `surface` are names in a profile, `rule` one in a policy."""
 

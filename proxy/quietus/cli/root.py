@@ -49,7 +49,7 @@ def root(
 
 def screen() -> Console:
     """The console for answers. Plain where `NO_COLOR` is set or nobody looks."""
-    return Console(no_color=no_color(), highlight=False, soft_wrap=not sys.stdout.isatty())
+    return Console(no_color=no_color(), highlight=False)
 
 
 def fail(message: str, code: int = USAGE) -> NoReturn:

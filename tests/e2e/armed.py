@@ -1,0 +1,81 @@
+"""Runs the sidecar as `quietus serve` does, and can kill it (SIGKILL) at a named point.
+
+    python -m tests.e2e.armed CONFIG READY [POINT]
+
+POINT is `before:EVENT` or `after:EVENT` around the ledger's commit of an event type, `sending` when a
+forget's bytes are about to go, `sent` when its answer is there and nothing was recorded yet, or `probing`
+when the first probe after the acknowledgement is about to go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from quietus.adapters.http_client import HttpUpstream
+from quietus.app import Sidecar, harden
+from quietus.config import load
+from quietus.ledger.sqlite import SqliteLedger
+from quietus.logs import setup
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(point: str) -> None:
+    """Puts the kill where it is to happen."""
+    when, _, event = point.partition(":")
+    append, opening = SqliteLedger.append, HttpUpstream.open
+    acknowledged: list[bool] = []
+
+    async def killing_append(self: SqliteLedger, drafts: Any, **more: Any) -> Any:
+        armed = any(draft.type.value == event for draft in drafts)
+        if armed and when == "before":
+            die()
+        written = await append(self, drafts, **more)
+        if armed and when == "after":
+            die()
+        if any(draft.type.value == "accepted" for draft in drafts):
+            acknowledged.append(True)
+        return written
+
+    async def killing_open(self: HttpUpstream, request: Any, permit: Any, **more: Any) -> Any:
+        forgets = "/forget" in request.target
+        probes = permit.purpose == "probe" and bool(acknowledged)
+        if (when == "sending" and forgets) or (when == "probing" and probes):
+            die()
+        opened = await opening(self, request, permit, **more)
+        if when == "sent" and forgets:
+            await opened.read(1 << 20)
+            die()
+        return opened
+
+    SqliteLedger.append = killing_append  # type: ignore[method-assign]
+    HttpUpstream.open = killing_open  # type: ignore[method-assign]
+
+
+async def main(config: Path, ready: Path) -> None:
+    sidecar = Sidecar(load(config))
+    await sidecar.start()
+    part = ready.with_suffix(".part")
+    part.write_text(json.dumps({"data": sidecar.data_url, "admin": sidecar.admin_url}))
+    part.rename(ready)
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    await stop.wait()
+    await sidecar.stop()
+
+
+if __name__ == "__main__":
+    harden()
+    setup(time.time)
+    if len(sys.argv) > 3 and sys.argv[3]:
+        arm(sys.argv[3])
+    asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -49,9 +49,16 @@ def test_an_add_is_a_batch_with_a_subject_a_row() -> None:
     call = reading.call
     assert call.operation is Operation.WRITE
     assert [(item.key, item.subject) for item in call.items] == [
-        ("a1", "alice"), ("a2", "alice"), ("b1", "bob")]  # fmt: skip
+        ("a1", "alice"),
+        ("a2", "alice"),
+        ("b1", "bob"),
+    ]
     assert call.scope.subject == {"alice", "bob"} and call.scope.key == {"a1", "a2", "b1"}
-    assert call.texts == ("alice lives at 12 Elm Street", "alice flies to Lisbon in May", "bob likes green tea")
+    assert call.texts == (
+        "alice lives at 12 Elm Street",
+        "alice flies to Lisbon in May",
+        "bob likes green tea",
+    )
     assert call.items[1].vector == pytest.approx((0.9, 0.1, 0, 0))
     assert call.capture["collection_id"] and call.scope.tenant == {"default_tenant"}
 
@@ -64,7 +71,10 @@ def test_a_nested_answer_loses_a_row_in_every_column_and_nothing_else() -> None:
     assert edited is not None
     body = json.loads(edited)
     assert body["ids"] == [[], ["b1"]] and body["documents"] == [[], ["bob likes green tea"]]
-    assert body["metadatas"] == [[], [{"user_id": "bob"}]] and body["embeddings"] == [[], [[0.0, 1.0, 0.0, 0.0]]]
+    assert body["metadatas"] == [[], [{"user_id": "bob"}]] and body["embeddings"] == [
+        [],
+        [[0.0, 1.0, 0.0, 0.0]],
+    ]
     assert len(body["distances"][1]) == 1 and body["include"] == json.loads(reply.body)["include"]
     assert b"alice" not in edited
     assert found.without(set()) == reply.body
@@ -83,7 +93,10 @@ def test_embeddings_alone_still_make_rows() -> None:
     request, reply = exchange(by("/query", 2))
     items = CHROMA.answer(CHROMA.read(request), reply).items
     assert [(item.key, item.subject, item.texts) for item in items] == [
-        ("a1", None, ()), ("a2", None, ()), ("b2", None, ())]  # fmt: skip
+        ("a1", None, ()),
+        ("a2", None, ()),
+        ("b2", None, ()),
+    ]
     assert items[0].vector == (1.0, 0.0, 0.0, 0.0)
 
 
@@ -159,13 +172,20 @@ def test_a_forget_names_its_subject_or_its_keys_and_its_ack_is_a_claim() -> None
     assert CHROMA.ack(by_subject, exchange(by("/delete", 0))[1]).count == 2
     by_key = CHROMA.read(exchange(by("/delete", 1))[0])
     assert by_key.call.scope.key == {"b2"} and by_key.call.scope.subject is ANY
-    both = CHROMA.read(asked("POST", f"{COLLECTION}/delete", {"ids": None, "where": {"$or": [
-        {"user_id": "alice"}, {"user_id": "bob"}]}}))  # fmt: skip
+    both = CHROMA.read(
+        asked(
+            "POST",
+            f"{COLLECTION}/delete",
+            {"ids": None, "where": {"$or": [{"user_id": "alice"}, {"user_id": "bob"}]}},
+        )
+    )
     assert both.call.scope.subject == {"alice", "bob"}
 
 
 def test_search_is_never_believed() -> None:
-    call = CHROMA.read(asked("POST", f"{COLLECTION}/search", {"searches": [{"filter": {"user_id": "bob"}}]})).call
+    call = CHROMA.read(
+        asked("POST", f"{COLLECTION}/search", {"searches": [{"filter": {"user_id": "bob"}}]})
+    ).call
     assert call.scope.subject is UNKNOWN
 
 
@@ -177,10 +197,20 @@ def test_what_copies_or_clears_a_collection_is_unmapped() -> None:
 
 
 def test_probes_remedies_and_forgets_are_what_the_server_takes() -> None:
-    values = {"tenant": "t", "database": "d", "collection_id": "c", "subject": "alice", "key": "a1",
-              "keys": ["a1", "a2"], "text": 'say "hi"', "vector": (0.5, 1.0)}  # fmt: skip
+    values = {
+        "tenant": "t",
+        "database": "d",
+        "collection_id": "c",
+        "subject": "alice",
+        "key": "a1",
+        "keys": ["a1", "a2"],
+        "text": 'say "hi"',
+        "vector": (0.5, 1.0),
+    }
     surfaces = {surface.name: surface for surface in CHROMA.surfaces}
-    bodies = {name: json.loads(surfaces[name].request(values).body) for name in ("record", "contains", "near")}
+    bodies = {
+        name: json.loads(surfaces[name].request(values).body) for name in ("record", "contains", "near")
+    }
     assert bodies["record"]["ids"] == ["a1"] and bodies["near"]["query_embeddings"] == [[0.5, 1.0]]
     assert bodies["contains"]["where_document"] == {"$contains": 'say "hi"'}
     listed = surfaces["list"].request(values, 100)

@@ -10,14 +10,46 @@ from quietus.profiles.faults import NotJson
 from tests.harness.json_suite import accepts
 
 REFUSED = [
-    b"", b" ", b"nul", b"NaN", b"[NaN]", b"-Infinity", b"[1e999]", b"[-1e999]", b"\xef\xbb\xbf{}", b"{]",
-    "{}".encode("utf-16"), "{}".encode("utf-16-le"), b'"\xff"', b'"\xed\xa0\x80"', b'"\\ud800"',
-    b'"\\udc00\\ud800"', b'{"a":1,"a":2}', b'{"a":1,"a":1}', b'{"a" :1,"b":":","a":2}', b"[01]", b"[1,]",
-    b'{"a":{"b":1,"b":2}}', b'[{"x":"\\":"},{"a":1,"a":2}]', b'{"a\\\\":1,"a\\\\":":"}', b"'a'", b"[1] 2",
-    b'{"a":":","\\u0061":2}', b'{"subject":"alice","subject":"bob"}', b'"a\nb"', b'{1:2}', b"[1}", b"/**/1",
-    b"[" * 100_000, b'{"a":' * 100_000, b"[" + b"9" * 5000 + b"]", b"[" * 65 + b"]" * 65,
-    b'{"n":18446744073709551616,"n":1}', b'{ "a" : 1 , "a" : 2 }', b'{"a":1,\n"b":"\\\\":2}',
-]  # fmt: skip
+    b"",
+    b" ",
+    b"nul",
+    b"NaN",
+    b"[NaN]",
+    b"-Infinity",
+    b"[1e999]",
+    b"[-1e999]",
+    b"\xef\xbb\xbf{}",
+    b"{]",
+    "{}".encode("utf-16"),
+    "{}".encode("utf-16-le"),
+    b'"\xff"',
+    b'"\xed\xa0\x80"',
+    b'"\\ud800"',
+    b'"\\udc00\\ud800"',
+    b'{"a":1,"a":2}',
+    b'{"a":1,"a":1}',
+    b'{"a" :1,"b":":","a":2}',
+    b"[01]",
+    b"[1,]",
+    b'{"a":{"b":1,"b":2}}',
+    b'[{"x":"\\":"},{"a":1,"a":2}]',
+    b'{"a\\\\":1,"a\\\\":":"}',
+    b"'a'",
+    b"[1] 2",
+    b'{"a":":","\\u0061":2}',
+    b'{"subject":"alice","subject":"bob"}',
+    b'"a\nb"',
+    b"{1:2}",
+    b"[1}",
+    b"/**/1",
+    b"[" * 100_000,
+    b'{"a":' * 100_000,
+    b"[" + b"9" * 5000 + b"]",
+    b"[" * 65 + b"]" * 65,
+    b'{"n":18446744073709551616,"n":1}',
+    b'{ "a" : 1 , "a" : 2 }',
+    b'{"a":1,\n"b":"\\\\":2}',
+]
 
 
 @pytest.mark.requirement("R204")
@@ -100,7 +132,10 @@ def test_a_key_that_comes_twice_is_always_found(
 
 def test_editing_keeps_how_numbers_were_written() -> None:
     data = b'{"a":[1.10,1E5,-0,12345678901234567890.5,0.020000005],"b":"\xc3\xa9"}'
-    assert encode_json(decode_exact(data)) == b'{"a":[1.10,1E5,0,12345678901234567890.5,0.020000005],"b":"\xc3\xa9"}'
+    assert (
+        encode_json(decode_exact(data))
+        == b'{"a":[1.10,1E5,0,12345678901234567890.5,0.020000005],"b":"\xc3\xa9"}'
+    )
 
 
 @pytest.mark.case(143, 145, 148)
@@ -108,7 +143,13 @@ def test_gzip_is_unpacked_within_a_bound_and_nothing_else_is() -> None:
     assert inflate(gzip.compress(b"{}"), "gzip", 100) == b"{}"
     assert inflate(b"{}", None, 100) == b"{}"
     bomb = gzip.compress(b"\0" * 10_000_000)
-    for body, coding in ((bomb, "gzip"), (b"{}", "br"), (b"{}", "gzip, gzip"), (b"{}", "gzip"),
-                         (gzip.compress(b"{}")[:-3], "gzip"), (gzip.compress(b"{}") + b"x", "gzip")):  # fmt: skip
+    for body, coding in (
+        (bomb, "gzip"),
+        (b"{}", "br"),
+        (b"{}", "gzip, gzip"),
+        (b"{}", "gzip"),
+        (gzip.compress(b"{}")[:-3], "gzip"),
+        (gzip.compress(b"{}") + b"x", "gzip"),
+    ):
         with pytest.raises(NotJson):
             inflate(body, coding, 1000)

@@ -30,7 +30,8 @@ EXAMPLE = profile(
       epoch: $.headers.x-read-epoch
       items:
         - {items: $.body.notes, item: {key: $.id, subject: $.who, path: {template: "{collection}"}}}
-        - {items: {select: "$.body.content[*].text", decode: json, then: $.rows}, item: {key: $.id, content: $.t}}
+        - items: {select: "$.body.content[*].text", decode: json, then: $.rows}
+          item: {key: $.id, content: $.t}
         - {items: $.body.entity, item: {key: $.id, capture: {kind: $.kind}}}
   - name: put
     operation: write
@@ -38,7 +39,9 @@ EXAMPLE = profile(
     request: {path: $.path.bucket, key: $.path.name, content: $.body.parts}
     response:
       ack:
-        outcomes: [{when: {status: 200, $.body.success: false}, is: not_found}, {when: {status: 202}, is: queued}]
+        outcomes:
+          - {when: {status: 200, $.body.success: false}, is: not_found}
+          - {when: {status: 202}, is: queued}
         token: $.body.token
         count: $.body.deleted
         epoch: $.body.erasure_epoch
@@ -60,8 +63,11 @@ def test_agreement_joins_and_conditions() -> None:
     assert EXAMPLE.read(asked("POST", "/find?dry_run=false", body)).call.route == "find"
     assert EXAMPLE.read(asked("POST", "/find", {"namespace": ["a/b"]})).call.scope.path is UNKNOWN
     assert EXAMPLE.read(asked("POST", "/find", {})).call.scope.subject is ANY
-    for target, headers in (("/find?user_id=bob", ()), ("/find", (("x-tenant", "t"), ("X-Tenant", "u"))),
-                            ("/find?dry_run=true&dry_run=false", ())):  # fmt: skip
+    for target, headers in (
+        ("/find?user_id=bob", ()),
+        ("/find", (("x-tenant", "t"), ("X-Tenant", "u"))),
+        ("/find?dry_run=true&dry_run=false", ()),
+    ):
         with pytest.raises(RequestFault) as caught:
             EXAMPLE.read(asked("POST", target, body, headers))
         assert caught.value.problem == "ambiguous-request"
@@ -76,7 +82,9 @@ def test_several_groups_and_rows_inside_a_string_are_dropped_and_written_again()
     assert found.epoch == 17 and found.items[0].path == ("c",)
     assert {(1, "x"), (2, "y"), (0, "alice"), (None, "rows"), (None, "content")} <= texts(found)
     edited = json.loads(found.without({0, 1}) or b"")
-    assert edited["notes"] == [] and json.loads(edited["content"][0]["text"])["rows"] == [{"id": "i2", "t": "y"}]
+    assert edited["notes"] == [] and json.loads(edited["content"][0]["text"])["rows"] == [
+        {"id": "i2", "t": "y"}
+    ]
     single = EXAMPLE.answer(reading, replied({"entity": {"id": "e", "kind": "person"}}))
     assert single.single and single.items[0].capture == {"kind": "person"} and single.without({0}) is None
     with pytest.raises(Unreadable):
@@ -84,19 +92,42 @@ def test_several_groups_and_rows_inside_a_string_are_dropped_and_written_again()
 
 
 def test_the_rest_of_a_path_and_containers_as_content() -> None:
-    call = EXAMPLE.read(asked("PUT", "/files/b/x/y%20z", {"parts": [{"a": "one"}, "two", {"b": ["three", 4]}]})).call
-    assert call.scope.key == {"x/y z"} and call.scope.path == {("b",)} and call.texts == ("one", "two", "three", "4")
+    call = EXAMPLE.read(
+        asked("PUT", "/files/b/x/y%20z", {"parts": [{"a": "one"}, "two", {"b": ["three", 4]}]})
+    ).call
+    assert (
+        call.scope.key == {"x/y z"}
+        and call.scope.path == {("b",)}
+        and call.texts == ("one", "two", "three", "4")
+    )
 
 
 @pytest.mark.requirement("R43", "R134")
 @pytest.mark.parametrize(
     ("status", "body", "outcome"),
-    [(200, {}, "accepted"), (204, b"", "accepted"), (200, {"success": False}, "not_found"), (202, {}, "queued"),
-     (200, {"success": 0}, "accepted"), (404, {}, "not_found"), (410, b"gone", "not_found"), (400, {}, "refused"),
-     (401, {}, "refused"), (403, {}, "refused"), (405, {}, "refused"), (413, {}, "refused"), (415, {}, "refused"),
-     (422, {}, "refused"), (429, {}, "refused"), (409, {}, "unclear"), (500, {}, "unclear"), (503, b"<x", "unclear"),
-     (301, {}, "unclear"), (418, {}, "unclear")],
-)  # fmt: skip
+    [
+        (200, {}, "accepted"),
+        (204, b"", "accepted"),
+        (200, {"success": False}, "not_found"),
+        (202, {}, "queued"),
+        (200, {"success": 0}, "accepted"),
+        (404, {}, "not_found"),
+        (410, b"gone", "not_found"),
+        (400, {}, "refused"),
+        (401, {}, "refused"),
+        (403, {}, "refused"),
+        (405, {}, "refused"),
+        (413, {}, "refused"),
+        (415, {}, "refused"),
+        (422, {}, "refused"),
+        (429, {}, "refused"),
+        (409, {}, "unclear"),
+        (500, {}, "unclear"),
+        (503, b"<x", "unclear"),
+        (301, {}, "unclear"),
+        (418, {}, "unclear"),
+    ],
+)
 def test_acknowledgements(status: int, body: object, outcome: str) -> None:
     reading = EXAMPLE.read(asked("PUT", "/files/b/x", {"parts": "t"}))
     assert EXAMPLE.ack(reading, replied(body, status)).outcome == outcome
@@ -120,12 +151,23 @@ def test_strengthen_sets_and_leaves_the_rest() -> None:
 
 
 def test_batches_have_a_subject_a_row_or_the_requests() -> None:
-    rows = [{"value": "x", "retention": {"subject": "alice"}, "key": "1"}, {"value": "y", "key": "2", "derived_from": ["1"]}]
+    rows = [
+        {"value": "x", "retention": {"subject": "alice"}, "key": "1"},
+        {"value": "y", "key": "2", "derived_from": ["1"]},
+    ]
     call = TOOL.read(asked("POST", "/v1/memories", {"memories": rows, "retention": {"subject": "bob"}})).call
-    assert [item.subject for item in call.items] == ["alice", "bob"] and call.scope.subject == {"alice", "bob"}
+    assert [item.subject for item in call.items] == ["alice", "bob"] and call.scope.subject == {
+        "alice",
+        "bob",
+    }
     assert call.texts == ("x", "y") and call.derived_from == ("1",) and call.scope.key == {"1", "2"}
-    for row in ({"retention": {"subject": ["a"]}}, {"retention": {"subject": {}}}, {"retention": "a"},
-                {"retention": {"subject": "a\u0000"}}, {"key": ["k"]}):  # fmt: skip
+    for row in (
+        {"retention": {"subject": ["a"]}},
+        {"retention": {"subject": {}}},
+        {"retention": "a"},
+        {"retention": {"subject": "a\u0000"}},
+        {"key": ["k"]},
+    ):
         with pytest.raises(RequestFault):
             TOOL.read(asked("POST", "/v1/memories", {"memories": [row]}))
     with pytest.raises(RequestFault):
@@ -142,7 +184,9 @@ def test_events_of_a_stream() -> None:
 def test_paging_by_cursor_ends_and_never_turns_in_circles() -> None:
     surface = next(surface for surface in TOOL.surfaces if surface.name == "list")
     assert surface.request({"subject": "alice"}).target == "/v1/memories?subject=alice&limit=100"
-    assert surface.request({"subject": "a", "tenant": "t"}, "c 1").target.endswith("&tenant=t&limit=100&cursor=c%201")
+    assert surface.request({"subject": "a", "tenant": "t"}, "c 1").target.endswith(
+        "&tenant=t&limit=100&cursor=c%201"
+    )
     page = surface.read(replied({"results": [{"key": "a"}], "next": "c1"}))
     assert page.next_page == "c1" and page.items[0].key == "a" and not page.clean
     assert surface.read(replied({"results": [], "next": None})).next_page is None
@@ -154,8 +198,13 @@ def test_paging_by_cursor_ends_and_never_turns_in_circles() -> None:
 def test_a_probe_that_found_nothing_to_read_is_not_clean() -> None:
     record, listed = TOOL.surfaces[0], TOOL.surfaces[1]
     assert record.read(replied({"error": "no"}, 404)).clean
-    for surface, reply in ((record, replied({}, 401)), (record, replied({}, 500)), (listed, replied({}, 404)),
-                           (listed, replied({"rows": []})), (listed, replied(b"<html>"))):  # fmt: skip
+    for surface, reply in (
+        (record, replied({}, 401)),
+        (record, replied({}, 500)),
+        (listed, replied({}, 404)),
+        (listed, replied({"rows": []})),
+        (listed, replied(b"<html>")),
+    ):
         with pytest.raises(Unreadable):
             surface.read(reply)
 

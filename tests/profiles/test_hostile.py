@@ -16,15 +16,54 @@ TOOL = load_profile("memory-tool")
 RECALL = {"query": "where", "subject": "alice"}
 
 PATHS = [
-    "//v1/recall", "/v1//recall", "/./v1/recall", "/v1/../v1/recall", "/v1/%2e%2e/v1/recall", "/v1/%2E/recall",
-    "/v1/recall/..", "/v1/recall;x", "/v1/recall;jsessionid=1", "/v1\\recall", "/v1/recall#x", "/v1/recall%",
-    "/v1/recall%zz", "http://evil/v1/recall", "*", "", "v1/recall", "/v1/rec all", "/v1/recall\x00", "/v1/réc",
-    "/v1/recall\t", "/v1/memories/a%2Fb", "/v1/memories/a%2fb", "/v1/memories/a%5Cb", "/v1/memories/%00",
-    "/v1/memories/%0a", "/v1/memories/%c3%28", "/v1/memories/%ff", "/v1/memories/..%2fx", "/v1/memories/a^b",
-    "/v1/memories/%2e%2e", "/v1/memories/%c2%80", "/v1/recall?a=%zz", "/v1/recall?a=b;c=d", "/v1/recall?a=%ff",
-    "/v1/recall?a=é", "/v1/memories?subject=a%00b",
-]  # fmt: skip
-OTHERS = ["/V1/recall", "/v1/Recall", "/v1/recall/", "/v1/%72ecall", "/v1/recall.json", "/v1/recallx", "/v1", "/"]
+    "//v1/recall",
+    "/v1//recall",
+    "/./v1/recall",
+    "/v1/../v1/recall",
+    "/v1/%2e%2e/v1/recall",
+    "/v1/%2E/recall",
+    "/v1/recall/..",
+    "/v1/recall;x",
+    "/v1/recall;jsessionid=1",
+    "/v1\\recall",
+    "/v1/recall#x",
+    "/v1/recall%",
+    "/v1/recall%zz",
+    "http://evil/v1/recall",
+    "*",
+    "",
+    "v1/recall",
+    "/v1/rec all",
+    "/v1/recall\x00",
+    "/v1/réc",
+    "/v1/recall\t",
+    "/v1/memories/a%2Fb",
+    "/v1/memories/a%2fb",
+    "/v1/memories/a%5Cb",
+    "/v1/memories/%00",
+    "/v1/memories/%0a",
+    "/v1/memories/%c3%28",
+    "/v1/memories/%ff",
+    "/v1/memories/..%2fx",
+    "/v1/memories/a^b",
+    "/v1/memories/%2e%2e",
+    "/v1/memories/%c2%80",
+    "/v1/recall?a=%zz",
+    "/v1/recall?a=b;c=d",
+    "/v1/recall?a=%ff",
+    "/v1/recall?a=é",
+    "/v1/memories?subject=a%00b",
+]
+OTHERS = [
+    "/V1/recall",
+    "/v1/Recall",
+    "/v1/recall/",
+    "/v1/%72ecall",
+    "/v1/recall.json",
+    "/v1/recallx",
+    "/v1",
+    "/",
+]
 
 
 @pytest.mark.requirement("R204")
@@ -70,19 +109,41 @@ def _other(profile: Profile, method: str, target: str, name: str) -> bool:
 
 @pytest.mark.case(121)
 def test_an_escaped_id_is_the_id_it_spells() -> None:
-    for target in ("/v1/memories/agm%3Amain%3A9119", "/v1/memories/agm:main:9119", "/v1/memories/agm%3amain%3a9119"):
+    for target in (
+        "/v1/memories/agm%3Amain%3A9119",
+        "/v1/memories/agm:main:9119",
+        "/v1/memories/agm%3amain%3a9119",
+    ):
         reading = TOOL.read(asked("GET", target))
         assert reading.call.scope.key == {"agm:main:9119"}
         assert reading.request.target == target
 
 
 BODIES = [
-    b"", b"{", b'{"subject":"alice","subject":"bob","query":"x"}', b"\xef\xbb\xbf{}", b"[NaN]", b"[" * 100_000,
-    '{"query":"x"}'.encode("utf-16"), b'{"subject":["alice"]}', b'{"subject":{"id":"alice"}}', b'{"subject":""}',
-    b'{"subject":"alice "}', b'{"subject":" alice"}', b'{"subject":"al\\u0000ice"}', b'{"subject":"al\\u200bice"}',
-    b'{"subject":"alice\\n"}', b'{"subject":"\\u202ealice"}', b'{"tenant":["t"]}', b'{"scope":"a//b"}',
-    b'{"scope":"a/../b"}', b'{"scope":["a"]}', b'{"scope":"/"}', b'{"subject":"\\ud800"}', b"\x80",
-]  # fmt: skip
+    b"",
+    b"{",
+    b'{"subject":"alice","subject":"bob","query":"x"}',
+    b"\xef\xbb\xbf{}",
+    b"[NaN]",
+    b"[" * 100_000,
+    '{"query":"x"}'.encode("utf-16"),
+    b'{"subject":["alice"]}',
+    b'{"subject":{"id":"alice"}}',
+    b'{"subject":""}',
+    b'{"subject":"alice "}',
+    b'{"subject":" alice"}',
+    b'{"subject":"al\\u0000ice"}',
+    b'{"subject":"al\\u200bice"}',
+    b'{"subject":"alice\\n"}',
+    b'{"subject":"\\u202ealice"}',
+    b'{"tenant":["t"]}',
+    b'{"scope":"a//b"}',
+    b'{"scope":"a/../b"}',
+    b'{"scope":["a"]}',
+    b'{"scope":"/"}',
+    b'{"subject":"\\ud800"}',
+    b"\x80",
+]
 
 
 @pytest.mark.parametrize("body", BODIES[1:], ids=range(1, len(BODIES)))
@@ -96,8 +157,9 @@ def test_bodies_with_two_meanings_are_refused(body: bytes) -> None:
 
 def test_a_number_as_a_subject_is_its_text_and_null_is_nothing() -> None:
     assert TOOL.read(asked("POST", "/v1/recall", b'{"subject":7}')).call.scope.subject == {"7"}
-    assert TOOL.read(asked("POST", "/v1/recall", b'{"subject":1234567890123456789012}')).call.scope.subject == {
-        "1234567890123456789012"}  # fmt: skip
+    assert TOOL.read(
+        asked("POST", "/v1/recall", b'{"subject":1234567890123456789012}')
+    ).call.scope.subject == {"1234567890123456789012"}
     assert TOOL.read(asked("POST", "/v1/recall", b'{"subject":null}')).call.scope.subject is ANY
 
 
@@ -118,7 +180,11 @@ def test_compressed_or_foreign_requests_are_refused_on_mapped_routes() -> None:
         with pytest.raises(RequestFault) as caught:
             TOOL.read(asked("POST", "/v1/recall", RECALL, (("Content-Type", kind),)))
         assert caught.value.status == 400
-    for headers in ((), (("content-type", "application/vnd.x+json"),), (("content-type", 'Application/JSON; charset="UTF-8"'),)):
+    for headers in (
+        (),
+        (("content-type", "application/vnd.x+json"),),
+        (("content-type", 'Application/JSON; charset="UTF-8"'),),
+    ):
         assert TOOL.read(asked("POST", "/v1/recall", RECALL, headers)).call.scope.subject == {"alice"}
 
 
@@ -131,9 +197,19 @@ def test_a_repeated_parameter_is_ambiguous() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"tenant": "t"}, {"subject": None}, {"keys": []}, {"subject": "alice", "keys": []},
-             {"subject": "alice", "purposes": []}, {"keys": [""]}, {"keys": {"a": "b"}}, {"keys": "a", "subject": "b"}],
-)  # fmt: skip
+    "body",
+    [
+        {},
+        {"tenant": "t"},
+        {"subject": None},
+        {"keys": []},
+        {"subject": "alice", "keys": []},
+        {"subject": "alice", "purposes": []},
+        {"keys": [""]},
+        {"keys": {"a": "b"}},
+        {"keys": "a", "subject": "b"},
+    ],
+)
 @pytest.mark.requirement("R43", "R137")
 def test_forgets_that_would_mean_everything_are_refused(body: object) -> None:
     with pytest.raises(RequestFault) as caught:
@@ -144,7 +220,9 @@ def test_forgets_that_would_mean_everything_are_refused(body: object) -> None:
 
 @pytest.mark.requirement("R9")
 def test_a_forget_of_purposes_needs_a_store_that_knows_them() -> None:
-    call = TOOL.read(asked("POST", "/v1/forget", {"subject": "alice", "purposes": ["a", "b"], "basis": "gdpr"})).call
+    call = TOOL.read(
+        asked("POST", "/v1/forget", {"subject": "alice", "purposes": ["a", "b"], "basis": "gdpr"})
+    ).call
     assert call.scope.purpose == {"a", "b"} and call.basis == "gdpr"
 
 
@@ -159,7 +237,9 @@ def test_head_is_its_get_route_and_min_epoch_is_a_number() -> None:
 
 def test_a_compressed_answer_is_read_through_a_copy() -> None:
     reading = TOOL.read(asked("POST", "/v1/recall", RECALL))
-    body = gzip.compress(json.dumps({"results": [{"key": "a", "value": "x"}, {"key": "b", "value": "y"}]}).encode())
+    body = gzip.compress(
+        json.dumps({"results": [{"key": "a", "value": "x"}, {"key": "b", "value": "y"}]}).encode()
+    )
     found = TOOL.answer(reading, replied(body, headers=(*JSON, ("Content-Encoding", "gzip"))))
     assert [item.key for item in found.items] == ["a", "b"]
     assert json.loads(found.without({0}) or b"") == {"results": [{"key": "b", "value": "y"}]}
@@ -169,7 +249,15 @@ def test_a_compressed_answer_is_read_through_a_copy() -> None:
 
 
 def test_rows_that_say_nothing_or_two_things_are_unattributed() -> None:
-    rows = [7, "text", None, [], {}, {"key": {"a": 1}, "subject": ["alice", "bob"]}, {"key": 5, "subject": True}]
+    rows = [
+        7,
+        "text",
+        None,
+        [],
+        {},
+        {"key": {"a": 1}, "subject": ["alice", "bob"]},
+        {"key": 5, "subject": True},
+    ]
     items = TOOL.answer(TOOL.read(asked("POST", "/v1/recall", RECALL)), replied({"results": rows})).items
     assert [item.subject for item in items] == [None] * 6 + ["true"]
     assert items[6].key == "5" and len(items) == 7
@@ -177,7 +265,9 @@ def test_rows_that_say_nothing_or_two_things_are_unattributed() -> None:
 
 @pytest.mark.requirement("R95")
 def test_dangling_provenance_is_read_as_false() -> None:
-    rows = [{"key": str(n), "provenance_resolved": value} for n, value in enumerate((True, False, None, "yes"))]
+    rows = [
+        {"key": str(n), "provenance_resolved": value} for n, value in enumerate((True, False, None, "yes"))
+    ]
     reading = TOOL.read(asked("POST", "/v1/recall", RECALL))
     items = TOOL.answer(reading, replied({"results": [*rows, {"key": "4"}]})).items
     assert [item.provenance_resolved for item in items] == [True, False, False, False, None]
@@ -188,7 +278,10 @@ def test_answers_that_are_no_json_are_text_where_no_rows_are_declared() -> None:
     lines = b'{"key":"a"}\n{"key":"b"}\n'
     found = TOOL.answer(export, Reply(200, (("Content-Type", "application/x-ndjson"),), lines))
     assert list(found.scalars()) == [(None, lines.decode())] and found.without({0}) is None
-    for headers, body in (((("Content-Type", "application/octet-stream"),), b"x"), ((("Content-Type", "text/plain"),), b"\xff")):
+    for headers, body in (
+        ((("Content-Type", "application/octet-stream"),), b"x"),
+        ((("Content-Type", "text/plain"),), b"\xff"),
+    ):
         with pytest.raises(Unreadable):
             TOOL.answer(export, Reply(200, headers, body))
     unmapped = TOOL.read(asked("GET", "/debug"))

@@ -50,20 +50,34 @@ def test_the_shipped_profiles_load() -> None:
         ("60s", "soon", 4, "duration"),
         ("name: tried", "name: tried\nname: again", 4, "twice"),
         ("operation: read", "operation: ignore", 7, "ignored"),
-        ("operation: read\n", "operation: read\n    grpc: {method: /a/B}\n", 6, "gRPC wire is not served yet"),
+        (
+            "operation: read\n",
+            "operation: read\n    grpc: {method: /a/B}\n",
+            6,
+            "gRPC wire is not served yet",
+        ),
         ("kind: Profile", "kind: Profile\ndescriptors: {file: a.pb}", 1, "gRPC wire is not served yet"),
         ('path: "/m/{key}"}}', 'path: "/m/{kee}"}}', 12, "{kee}"),
         ("kind: unprobeable}", "kind: unprobeable, each: nothing}", 13, "each"),
-        ("request: {key: $.path.key}", "request: {filter: {select: $.body.f, dialect: milvus, fields: {a: subject}}}", 9,
-         "milvus"),
+        (
+            "request: {key: $.path.key}",
+            "request: {filter: {select: $.body.f, dialect: milvus, fields: {a: subject}}}",
+            9,
+            "milvus",
+        ),
         ('path: "/m/{key}"}\n', 'path: "/m/x{key}"}\n', 8, "segment"),
         ("surfaces:", "strengthen: [{route: nope, set: {$.body.a: 1}}]\nsurfaces:", 11, "nope"),
         ("surfaces:", "forgets: {each_record: nope}\nsurfaces:", 11, "nope"),
-        ("{settling_interval: 10s, effectuation_bound: 60s}", "{write_path_reads_derived: false}", 4, "settling_interval"),
+        (
+            "{settling_interval: 10s, effectuation_bound: 60s}",
+            "{write_path_reads_derived: false}",
+            4,
+            "settling_interval",
+        ),
         ("surfaces:", "surfaces: [", 12, "not YAML"),
         ("name: tried", "name: !!python/name:os.system tried", 3, "tags"),
     ],
-)  # fmt: skip
+)
 def test_a_bad_profile_is_refused_with_its_line(old: str, new: str, line: int, said: str) -> None:
     assert old in GOOD
     found = faults(GOOD.replace(old, new, 1))
@@ -87,7 +101,9 @@ def test_files_that_are_no_profile_are_refused() -> None:
 
 
 def test_a_route_that_another_takes_is_refused() -> None:
-    again = GOOD.replace("surfaces:", '  - {name: b, operation: read, http: {method: GET, path: "/m/{id}"}}\nsurfaces:')
+    again = GOOD.replace(
+        "surfaces:", '  - {name: b, operation: read, http: {method: GET, path: "/m/{id}"}}\nsurfaces:'
+    )
     assert any("takes all of its requests" in message for _, message in faults(again))
 
 

@@ -81,7 +81,9 @@ def test_a_single_row_cannot_be_taken_out() -> None:
     ],
 )
 def test_plain_filters(filters: object, subject: object) -> None:
-    assert MEM0.read(asked("POST", "/search", {"query": "q", "filters": filters})).call.scope.subject == subject
+    assert (
+        MEM0.read(asked("POST", "/search", {"query": "q", "filters": filters})).call.scope.subject == subject
+    )
 
 
 @pytest.mark.parametrize("target", ["/memories", "/memories?agent_id=a", "/memories?user_id=ann&run_id=r"])
@@ -101,8 +103,14 @@ def test_ids_are_one_segment_whatever_they_hold() -> None:
 
 def test_an_answer_without_its_items_is_unreadable_not_empty() -> None:
     reading = MEM0.read(asked("GET", "/memories?user_id=ann"))
-    for reply in (replied({"memories": []}), replied({"results": "none"}), replied(b""), replied(b"<html>"),
-                  replied([]), replied(b'{"results":[],"results":[]}')):  # fmt: skip
+    for reply in (
+        replied({"memories": []}),
+        replied({"results": "none"}),
+        replied(b""),
+        replied(b"<html>"),
+        replied([]),
+        replied(b'{"results":[],"results":[]}'),
+    ):
         with pytest.raises(Unreadable):
             MEM0.answer(reading, reply)
     assert MEM0.answer(reading, replied({"detail": "no"}, 400)).items == ()

@@ -11,9 +11,17 @@ VIEW = {
     "path": {"id": "k1", "database": "db"},
     "query": {"user": "alice", "many": Repeated(["a", "b"])},
     "headers": {"x-tenant": "t1"},
-    "body": {"ids": ["a", None, "b"], "n": {"x-y": {"z": 7}}, "text": '{"rows":[{"id":1}]}', "ns": ["a", "b"],
-             "csv": "a, b,,c", "who": "user:alice", "null": None, "rows": [{"t": "x"}, {"t": "y"}]},
-}  # fmt: skip
+    "body": {
+        "ids": ["a", None, "b"],
+        "n": {"x-y": {"z": 7}},
+        "text": '{"rows":[{"id":1}]}',
+        "ns": ["a", "b"],
+        "csv": "a, b,,c",
+        "who": "user:alice",
+        "null": None,
+        "rows": [{"t": "x"}, {"t": "y"}],
+    },
+}
 
 
 def nodes(model: str | dict[str, str], captures: dict[str, str] | None = None) -> list[object]:

@@ -9,7 +9,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.gate import Gate, Relation
 from quietus.core.operations import UNMAPPED, Call, Operation
 from quietus.core.policy import Effect, Facts, Mode, Policy, Rule, Vector, strictness
-from quietus.core.scope import Scope, Wild
+from quietus.core.scope import Paths, Scope, Wild, is_prefix
 from quietus.core.states import State
 
 
@@ -123,9 +123,7 @@ def _cases(
         return
     for erasure, how in touching:
         subject = "readmitted" if erasure.readmitted else None
-        write = base.write
-        if not isinstance(question.scope.path, Wild):
-            write |= _quarantine(erasure, operation)
+        write = base.write | _quarantine(erasure, operation, question.scope.path)
         if erasure.readmitted and erasure.state is State.RELAPSED and how is Relation.INSIDE:
             how = Relation.WIDER  # a subject let in again is screened; their scope is not shut
         yield replace(base, erasure=how, state=erasure.state, subject=subject, write=write), erasure
@@ -138,13 +136,17 @@ def _cases(
         yield replace(base, erasure=Relation.WIDER, state=erasure.state), erasure
 
 
-def _quarantine(erasure: Erasure, operation: Operation) -> frozenset[Vector]:
-    """A write below the path of an unsettled erasure of that path is a write into a quarantine."""
+def _quarantine(erasure: Erasure, operation: Operation, paths: Paths) -> frozenset[Vector]:
+    """A write at or below the path of an unsettled erasure of that path is a write into a quarantine.
+
+    One above it lands elsewhere: it touches the erased only by content, which is looked at apart.
+    """
     scope = erasure.predicate
-    if operation is not Operation.WRITE or isinstance(scope.path, Wild):
+    if operation is not Operation.WRITE or isinstance(scope.path, Wild) or isinstance(paths, Wild):
         return frozenset()
     whole = isinstance(scope.subject, Wild) and isinstance(scope.key, Wild)
-    return frozenset({Vector.QUARANTINED_PATH}) if whole else frozenset()
+    below = any(is_prefix(erased, path) for erased in scope.path for path in paths)
+    return frozenset({Vector.QUARANTINED_PATH}) if whole and below else frozenset()
 
 
 def _problem(question: Question, facts: Facts, effect: Effect) -> str:

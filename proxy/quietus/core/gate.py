@@ -39,7 +39,7 @@ class Gate:
         self.generation = 0
         """Grows with every change of a mark or a state: a cached verdict holds for one generation."""
         self._index = Index()
-        self._marks: dict[bytes, tuple[str, ...]] = {}
+        self._marks: dict[Mark, tuple[str, ...]] = {}
         self._kinds: dict[str, int] = {}
         self._marks_of: dict[str, list[Mark]] = {}
 
@@ -64,9 +64,9 @@ class Gate:
         """Adds marks of an erasure. Adding one twice changes nothing."""
         known = self._marks_of.setdefault(erasure, [])
         for mark in marks:
-            holders = self._marks.get(mark.digest, ())
+            holders = self._marks.get(mark, ())
             if erasure not in holders:
-                self._marks[mark.digest] = (*holders, erasure)
+                self._marks[mark] = (*holders, erasure)
                 self._kinds[mark.kind] = self._kinds.get(mark.kind, 0) + 1
                 known.append(mark)
         self.generation += 1
@@ -74,11 +74,11 @@ class Gate:
     def unmark(self, erasure: str) -> None:
         """Takes back every mark of an erasure."""
         for mark in self._marks_of.pop(erasure, []):
-            rest = tuple(name for name in self._marks.get(mark.digest, ()) if name != erasure)
+            rest = tuple(name for name in self._marks.get(mark, ()) if name != erasure)
             if rest:
-                self._marks[mark.digest] = rest
+                self._marks[mark] = rest
             else:
-                self._marks.pop(mark.digest, None)
+                self._marks.pop(mark, None)
             self._kinds[mark.kind] -= 1
             if not self._kinds[mark.kind]:
                 del self._kinds[mark.kind]
@@ -96,15 +96,15 @@ class Gate:
 
     def holders(self, mark: Mark) -> tuple[Erasure, ...]:
         """The tombstoned erasures that left this mark."""
-        names = self._marks.get(mark.digest, ())
+        names = self._marks.get(mark, ())
         return tuple(e for n in names if (e := self.erasures.get(n)) is not None and e.tombstoned)
 
-    def restricting(self, scope: Scope) -> list[tuple[Erasure, Relation]]:
-        """The unsettled erasures that touch `scope`, or one of each class of them, and how."""
+    def restricting(self, scope: Scope, but: str = "") -> list[tuple[Erasure, Relation]]:
+        """The unsettled erasures that touch `scope`, or one of each class of them, and how; never `but`."""
         if not self._index.unsettled:
             return []
         touching: list[tuple[Erasure, Relation]] = []
-        for name in self._index.candidates(scope):
+        for name in self._index.candidates(scope, but):
             erasure = self.erasures[name]
             if erasure.unsettled and (how := relation(erasure, scope)) is not Relation.NONE:
                 touching.append((erasure, how))

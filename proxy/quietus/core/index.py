@@ -1,7 +1,7 @@
 """Finding the erasures that a scope may touch, without walking them all.
 
-Every erasure of a finite subject stands under its subjects, one of finite keys alone under its keys,
-and the unsettled ones also in a trie of paths, grouped by *class* (state, shape, tenant, purpose).
+Every erasure of a finite subject stands under its subjects, one of finite keys under its keys, and the
+unsettled ones also in a trie of paths, grouped by *class* (state, shape, tenant, purpose).
 Members of a class lie alike to a wide call, so one of each speaks for all. A look-up costs the number of
 classes and the depth of the path, not the number of erasures.
 """
@@ -64,13 +64,16 @@ class Index:
         return {name: None for subject in subjects for name in self._subjects.get(subject, ())}
 
     def of_keys(self, keys: Values) -> Names:
-        """Erasures of keys alone that name one of these."""
+        """Erasures that name one of these keys, whoever's they are."""
         if isinstance(keys, Wild):
             return {}
         return {name: None for key in keys for name in self._keys.get(key, ())}
 
-    def candidates(self, scope: Scope) -> Names:
-        """Every erasure that names the scope's subject or key, and one of each class that may touch it."""
+    def candidates(self, scope: Scope, but: str = "") -> Names:
+        """Every erasure that names the scope's subject or key, and one of each class that may touch it.
+
+        One named `but` never speaks for its class.
+        """
         found = {**self.of_subjects(scope.subject), **self.of_keys(scope.key)}
         exact_subject = not isinstance(scope.subject, Wild)
         exact_key = not isinstance(scope.key, Wild)
@@ -78,12 +81,13 @@ class Index:
         for groups in self._groups(scope.path):
             for kind, members in groups.items():
                 has_subject, has_key = kind[2], kind[3]
-                if (has_subject and exact_subject) or (has_key and not has_subject and exact_key):
+                if (has_subject and exact_subject) or (has_key and exact_key):
                     continue  # found exactly above
-                if many_paths and not has_subject:
-                    found.update(members)
-                else:
-                    found[next(iter(members))] = None
+                if many_paths and not has_subject and not has_key:
+                    found.update(members)  # which of the paths each of them covers differs
+                elif (one := next((name for name in members if name != but), None)) is not None:
+                    found[one] = None
+        found.pop(but, None)
         return found
 
     def holding(self, predicate: Scope) -> Names:
@@ -129,9 +133,8 @@ class Index:
                 del self._tenants[tenant]
         for subject in () if isinstance(scope.subject, Wild) else scope.subject:
             _set(self._subjects, subject, erasure.id, by)
-        if isinstance(scope.subject, Wild) and not isinstance(scope.key, Wild):
-            for key in scope.key:
-                _set(self._keys, key, erasure.id, by)
+        for key in () if isinstance(scope.key, Wild) else scope.key:
+            _set(self._keys, key, erasure.id, by)
         elsewhere = not (isinstance(scope.subject, Wild) and isinstance(scope.key, Wild))
         if erasure.unsettled or not elsewhere:
             self._change_paths(erasure, by)

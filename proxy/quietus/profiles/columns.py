@@ -13,8 +13,9 @@ from quietus.core.operations import Item
 from quietus.profiles.codec import scalar_text
 from quietus.profiles.dimensions import contents, vector_of
 from quietus.profiles.faults import Ambiguous, CompileFault, MissingItems, Unread, Unreadable
+from quietus.profiles.item_reader import ItemReader, number
 from quietus.profiles.jsonpaths import MISSING, Path
-from quietus.profiles.rows import Anchors, Group, ItemReader, number
+from quietus.profiles.rows import Anchors, Group
 from quietus.profiles.selector import Place, Selector, compile_path
 from quietus.profiles.words import ColumnsModel, GroupModel, ItemModel
 

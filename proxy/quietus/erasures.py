@@ -105,6 +105,18 @@ class Erasures:
         """Writes and folds. `expect` is compared and set on: raises Conflict if it has moved on."""
         if expect is not None and self.gate.erasures[expect.id].version != expect.version:
             raise Conflict(f"the erasure has moved on since version {expect.version}")
+        work = asyncio.ensure_future(self._write(drafts, expect, marks, secrets, unmark))
+        # What is written must be folded in, also when the caller is cancelled in between.
+        return await asyncio.shield(work)
+
+    async def _write(
+        self,
+        drafts: Sequence[Draft],
+        expect: Erasure | None,
+        marks: Sequence[tuple[str, Mark]],
+        secrets: Sequence[tuple[str, str, bytes]],
+        unmark: Sequence[str],
+    ) -> list[Event]:
         events = await self.ledger.append(
             drafts,
             expect=(expect.id, expect.version) if expect is not None else None,

@@ -24,9 +24,9 @@ PURE = {"core", "profiles"}
 HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
-    "acts", "answers", "credentials", "erasures", "flights", "forgets", "forgetting", "gateway", "lease",
-    "outgoing", "owners", "prober", "questions", "reconciler", "recording", "release", "rounds", "shapes",
-    "snapshots", "snapshotter", "streams", "timetable", "views",
+    "acts", "answers", "arrivals", "attribution", "credentials", "erasures", "flights", "forgets",
+    "forgetting", "gateway", "inquiry", "kept", "lease", "outgoing", "owners", "prober", "questions", "reconciler",
+    "recording", "release", "rounds", "shapes", "snapshots", "snapshotter", "streams", "timetable", "views",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}

@@ -46,6 +46,16 @@ def test_imports_go_one_way() -> None:
     none(faults())
 
 
+def test_architecture_names_every_part() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    parts = sorted({module.part for module in house.modules()} - {""})
+    none(
+        f"{part}: ARCHITECTURE.md does not say what it is"
+        for part in parts
+        if not re.search(rf"`{part}(\.py|/)?`", page)
+    )
+
+
 def test_no_module_imports_itself_round_a_corner() -> None:
     known = {module.dotted for module in house.modules()}
     left = {}

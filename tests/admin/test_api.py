@@ -255,7 +255,7 @@ async def test_bad_bodies_are_400_and_quote_nothing(path: str, body: Any) -> Non
 
 @pytest.mark.parametrize(
     ("raw", "status"),
-    [(b"{", 400), (b'{"subject": "a", "subject": "b", "reason": "r"}', 400), (b"[" * 100_000, 400),
+    [(b"{", 400), (b'{"subject": "a", "subject": "b", "reason": "r"}', 400), (b"[" * 60_000, 400),
      (b"\xff", 400), (b"x" * 70_000, 413)],
 )  # fmt: skip
 async def test_broken_bodies(raw: bytes, status: int) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.core.making import POLICIES, WAYS, World, pseudonym, scope
 
 from quietus.core.decision import Question, decide
 from quietus.core.erasure import Erasure
@@ -20,6 +19,7 @@ from quietus.core.gate import Gate, Relation, relation
 from quietus.core.operations import Call, Operation
 from quietus.core.scope import ANY, UNKNOWN, Scope, Wild, covers, overlaps
 from quietus.core.states import State, WrongState
+from tests.core.making import POLICIES, WAYS, World, pseudonym, scope
 
 
 class Walking(Gate):

@@ -169,16 +169,13 @@ def advance(erasure: Erasure | None, event: Event) -> Erasure:
         return _requested(event)
     if erasure is None:
         raise ValueError(f"event {event.number}: {event.type.value} before the erasure was requested")
-    changed = _facts(erasure, event)
-    happening = _HAPPENINGS.get(event.type)
-    if happening is not None:
+    change = _CHANGES.get(event.type)
+    changed = change(erasure, event) if change else erasure
+    if (happening := _HAPPENINGS.get(event.type)) is not None:
         changed = _step(changed, happening, event)
     quiet = event.type in (EventType.ROUND, EventType.OVERDUE, EventType.ESCALATED)
-    return replace(
-        changed,
-        version=event.number,
-        base_version=erasure.base_version if quiet else event.number,
-    )
+    base = erasure.base_version if quiet else event.number
+    return replace(changed, version=event.number, base_version=base)
 
 
 def _requested(event: Event) -> Erasure:
@@ -208,10 +205,9 @@ def _step(erasure: Erasure, happening: Happening, event: Event) -> Erasure:
     changed = replace(erasure, state=state)
     if happening is Happening.CLEAN and state is State.SETTLED and before is not State.SETTLED:
         return replace(changed, settled_at=event.at, overdue=False)
-    if before is State.SETTLED and state is State.RELAPSED:
-        return replace(changed, bound_at=event.at + erasure.terms.effectuation_bound, settled_at=None)
-    if happening is Happening.RETRIED:
-        return replace(changed, bound_at=event.at + erasure.terms.effectuation_bound, overdue=False)
+    if happening is Happening.RETRIED or (before is State.SETTLED and state is State.RELAPSED):
+        bound_at = event.at + erasure.terms.effectuation_bound
+        return replace(changed, bound_at=bound_at, settled_at=None, overdue=False)
     return changed
 
 
@@ -219,14 +215,10 @@ def _restart(erasure: Erasure) -> Erasure:
     return replace(erasure, clean_streak=0, streak_base=0, compacted=False)
 
 
-def _facts(erasure: Erasure, event: Event) -> Erasure:
-    change = _CHANGES.get(event.type)
-    return change(erasure, event) if change else erasure
-
-
 def _acknowledged(erasure: Erasure, event: Event) -> Erasure:
     facts = event.facts
     first = erasure.acknowledged_at is None
+    raised = facts.get("epoch") is not None and facts["epoch"] != erasure.store_epoch
     return replace(
         erasure,
         policy_phase=PolicyPhase.COMMITTED,
@@ -236,20 +228,22 @@ def _acknowledged(erasure: Erasure, event: Event) -> Erasure:
         store_epoch=facts["epoch"] if facts.get("epoch") is not None else erasure.store_epoch,
         answered=True,
         unclear=False,
+        compacted=erasure.compacted and not (first or raised),  # a signal from before says nothing of this
     )
 
 
-def _unclear(erasure: Erasure, event: Event) -> Erasure:
-    return replace(erasure, unclear=True, answered=False)
+def _signalled(erasure: Erasure, event: Event) -> Erasure:
+    epoch = event.facts.get("epoch")
+    older = epoch is not None and erasure.store_epoch is not None and epoch < erasure.store_epoch
+    return erasure if older else replace(erasure, compacted=True)
 
 
 def _leaked(erasure: Erasure, event: Event) -> Erasure:
-    surfaces = frozenset(event.facts.get("surfaces", ()))
     return replace(
         _restart(erasure),
         first_leak_at=erasure.first_leak_at if erasure.first_leak_at is not None else event.at,
         last_leak_at=event.at,
-        leaked_surfaces=erasure.leaked_surfaces | surfaces,
+        leaked_surfaces=erasure.leaked_surfaces | frozenset(event.facts.get("surfaces", ())),
     )
 
 
@@ -259,28 +253,26 @@ def _round(erasure: Erasure, event: Event) -> Erasure:
     read_epoch = facts.get("read_epoch", erasure.read_epoch)
     if facts.get("outcome") != "clean" or not facts.get("counted"):
         return replace(erasure, surfaces=surfaces, clean_streak=0, read_epoch=read_epoch)
-    undisturbed = erasure.streak_base == erasure.base_version
     return replace(
         erasure,
         surfaces=surfaces,
-        clean_streak=erasure.clean_streak + 1 if undisturbed else 1,
+        clean_streak=erasure.clean_streak + 1 if erasure.streak_base == erasure.base_version else 1,
         streak_base=erasure.base_version,
         read_epoch=read_epoch,
     )
 
 
 def _undrained(erasure: Erasure, event: Event) -> Erasure:
-    held = dict(erasure.undrained)
+    write = event.facts["write"]
+    held = {name: until for name, until in erasure.undrained.items() if name != write}
     if event.type is EventType.WRITE_OPENED:
-        held[event.facts["write"]] = float(event.facts["until"])
-    else:
-        held.pop(event.facts["write"], None)
+        held[write] = float(event.facts["until"])
     return replace(_restart(erasure), undrained=held)
 
 
 _CHANGES: Final[dict[EventType, Callable[[Erasure, Event], Erasure]]] = {
     EventType.ACCEPTED: _acknowledged,
-    EventType.UNCLEAR: _unclear,
+    EventType.UNCLEAR: lambda e, _: replace(e, unclear=True, answered=False),
     EventType.REFUSED: lambda e, _: replace(e, answered=True),
     EventType.LEAKED: _leaked,
     EventType.LEAKED_LATE: _leaked,
@@ -292,13 +284,13 @@ _CHANGES: Final[dict[EventType, Callable[[Erasure, Event], Erasure]]] = {
     EventType.REMEDIED: lambda e, ev: replace(
         _restart(e), remedies=e.remedies + int(ev.facts.get("count", 1))
     ),
-    EventType.RESTARTED: lambda e, _: _restart(e),
+    EventType.RESTARTED: lambda e, _: _restart(e) if e.unsettled else e,
     EventType.RETRIED: lambda e, _: _restart(e),
     EventType.OVERDUE: lambda e, _: replace(e, overdue=True),
     EventType.READMITTED: lambda e, ev: replace(
         e, readmitted_at=ev.at, readmission_allows_old=bool(ev.facts.get("allows_old"))
     ),
-    EventType.SIGNALLED: lambda e, _: replace(e, compacted=True),
+    EventType.SIGNALLED: _signalled,
     EventType.ESCALATED: lambda e, _: replace(e, escalated=True),
     EventType.HELD: lambda e, _: replace(_restart(e), held=True),
     EventType.HOLD_LIFTED: lambda e, _: replace(_restart(e), held=False),

@@ -50,6 +50,7 @@ class PassThrough:
         self.answers: list[Told] = []
         self.cancelled = asyncio.Event()
         self.entered = asyncio.Event()
+        self.answered = asyncio.Event()
         self.answer: Callable[[Request], Awaitable[Told]] | None = None
 
     async def handle(self, request: Request, principal: str) -> Told:
@@ -64,6 +65,7 @@ class PassThrough:
         except UpstreamError as error:
             told = self.refuse("outcome-unknown" if error.sent else "upstream-unavailable", str(error))
         self.answers.append(told)
+        self.answered.set()
         return told
 
     def refuse(self, name: str, detail: str) -> Told:

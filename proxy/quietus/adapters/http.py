@@ -89,7 +89,9 @@ class HttpListener:
         self.handler = handler
         self.principal = principal
         self.limits = limits or ListenerLimits()
-        self.connections: set[Connection] = set()
+        self._serving: set[Connection] = set()
+        self._lingering: set[Connection] = set()
+        self._gone = asyncio.Event()
         self._tls = tls
         self._server: asyncio.Server | None = None
         self._ids = itertools.count(1)
@@ -122,7 +124,12 @@ class HttpListener:
     @property
     def in_flight(self) -> int:
         """How many requests are being handled."""
-        return sum(connection.busy for connection in self.connections)
+        return sum(connection.busy for connection in self._serving)
+
+    @property
+    def connections(self) -> int:
+        """How many connections are open."""
+        return len(self._serving) + len(self._lingering)
 
     def request_id(self) -> str:
         """A name for a request that came without one."""
@@ -133,16 +140,39 @@ class HttpListener:
         if self._server is None:
             return
         self._server.close()
-        tasks = {task for connection in self.connections if (task := connection.leave()) is not None}
+        tasks = {task for connection in self._serving if (task := connection.leave()) is not None}
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=drain)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        for connection in list(self.connections):
+        for connection in (*self._serving, *self._lingering):
             connection.abort()
+        while self.connections:
+            self._gone.clear()
+            await self._gone.wait()
         await self._server.wait_closed()
         self._server = None
+
+    # What a connection asks
+
+    def admit(self, connection: Connection) -> bool:
+        """Counts one in; False: it is one too many, and may only be told so."""
+        room = len(self._serving) < self.limits.connections_max
+        (self._serving if room else self._lingering).add(connection)
+        return room
+
+    def let_linger(self, connection: Connection) -> bool:
+        """Whether it may stay to take in what is still coming, after its last answer."""
+        self._serving.discard(connection)
+        self._lingering.add(connection)
+        return len(self._lingering) <= self.limits.connections_max
+
+    def forget(self, connection: Connection) -> None:
+        """It is gone."""
+        self._serving.discard(connection)
+        self._lingering.discard(connection)
+        self._gone.set()
 
 
 def require_strict_parser() -> None:

@@ -24,14 +24,8 @@ class Sink(Protocol):
     def writing_paused(self) -> bool:
         """Not all that was written has left."""
 
-    async def drained(self) -> None:
-        """Returns when it has; raises ConnectionError when it never will."""
-
-    def hold_write(self, seconds: float) -> None:
-        """Limits how long that may take."""
-
-    def release_write(self) -> None:
-        """Lifts the limit."""
+    async def drained(self, seconds: float) -> None:
+        """Returns when it has; raises ConnectionError when it does not in time."""
 
     def abort(self) -> None:
         """Drops the connection at once."""
@@ -104,17 +98,13 @@ async def _stream(
                     raise _Cut
                 _put(sink, answer, piece)
             if sink.writing_paused:
-                sink.hold_write(limits.write)
-                await sink.drained()
-                sink.release_write()
+                await sink.drained(limits.write)
         if left:
             raise _Cut
         if left is None:
             _put(sink, answer, b"0\r\n\r\n")
         if sink.writing_paused:
-            sink.hold_write(limits.write)
-            await sink.drained()
-            sink.release_write()
+            await sink.drained(limits.write)
         return True
     except Exception:  # whatever the stream raises, there is no second answer after the first one's head
         sink.abort()
@@ -132,11 +122,9 @@ def _put(sink: Sink, answer: Answer, data: bytes) -> None:
 
 async def _flushed(sink: Sink, overtaken: asyncio.Event, seconds: float) -> None:
     watch = asyncio.get_running_loop().create_task(_abort_when(sink, overtaken))
-    sink.hold_write(seconds)
     try:
-        await sink.drained()
+        await sink.drained(seconds)
     finally:
-        sink.release_write()
         watch.cancel()
 
 

@@ -51,7 +51,7 @@ class Connection(BaseProtocol):
     """The server's end of one connection."""
 
     __slots__ = ("_arriving", "_deadline", "_deaf", "_departure", "_ended", "_last", "_limits", "_listener",
-                 "_messages", "_phase", "_task", "_waiter", "busy")  # fmt: skip
+                 "_messages", "_phase", "_task", "_waiter")  # fmt: skip
 
     def __init__(self, listener: HttpListener, loop: asyncio.AbstractEventLoop) -> None:
         parser = HttpRequestParser(
@@ -71,7 +71,6 @@ class Connection(BaseProtocol):
         self._deaf = False
         self._ended = False
         self._last = False
-        self.busy = False
 
     # What the transport tells
 
@@ -81,17 +80,14 @@ class Connection(BaseProtocol):
         assert self.transport is not None
         # Nothing may wait in the transport unseen: "paused" then means "not all of it has left".
         self.transport.set_write_buffer_limits(high=0)
-        full = len(self._listener.connections) >= self._limits.connections_max
-        self._listener.connections.add(self)
-        if full:
-            self._messages.append(WireFault("overloaded", "Too many connections."))
-            self._deaf = True
+        if not self._listener.admit(self):
+            self._stop_reading(WireFault("overloaded", "Too many connections."))
         self._wait_for(Phase.IDLE, self._limits.header)
         self._task = self._loop.create_task(self._serve())
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Whatever is being done for this client is cancelled; what must not be, shields itself."""
-        self._listener.connections.discard(self)
+        self._listener.forget(self)
         self._deadline.close()
         self._departure.clear()
         self._deaf = True
@@ -139,6 +135,11 @@ class Connection(BaseProtocol):
 
     # What the listener asks
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being handled."""
+        return self._task is not None and self._waiter is None
+
     def leave(self) -> asyncio.Task[None] | None:
         """Ends after the request that is being handled; returns what to wait for, if anything."""
         self._last = True
@@ -151,17 +152,11 @@ class Connection(BaseProtocol):
         if self.transport is not None:
             self.transport.abort()
 
-    def hold_write(self, seconds: float) -> None:
-        """Limits how long the client may take to read."""
+    async def drained(self, seconds: float) -> None:
+        """Returns when everything written has left. Raises ConnectionError when it does not in time."""
         self._wait_for(Phase.WRITE, seconds)
-
-    def release_write(self) -> None:
-        """Lifts that limit."""
-        self._deadline.clear()
-
-    async def drained(self) -> None:
-        """Returns when everything written has left. Raises ConnectionError when it never will."""
         await self._drain_helper()
+        self._deadline.clear()
         if self.transport is None:
             raise ConnectionError
 
@@ -171,11 +166,9 @@ class Connection(BaseProtocol):
         linger = False
         try:
             while not linger and (message := await self._next()) is not None:
-                self.busy = True
                 linger = not await (
                     self._refuse(message) if isinstance(message, WireFault) else self._exchange(*message)
                 )
-                self.busy = False
         except asyncio.CancelledError:
             self.abort()
             raise
@@ -183,7 +176,6 @@ class Connection(BaseProtocol):
             # A fault of ours in the middle of an answer: half an answer must not look whole.
             self.abort()
         finally:
-            self.busy = False
             self._task = None
             self._go(linger)
 
@@ -223,7 +215,7 @@ class Connection(BaseProtocol):
         if not head.old:
             self._departure.watch(self._ended)
         answer = await listener.handler.handle(request, principal)
-        close = head.close or self._last or self._deaf or (self._ended and not self._messages)
+        close = head.close or self._last or ((self._deaf or self._ended) and not self._messages)
         return await self._answer(answer, head, message.method, close=close)
 
     async def _answer(self, answer: Answer, head: Head | None, method: str, *, close: bool) -> bool:
@@ -280,8 +272,7 @@ class Connection(BaseProtocol):
 
     def _expired(self) -> None:
         if self._phase is Phase.IDLE:
-            self._last = True
-            self._wake()
+            self.leave()
         elif self._phase is Phase.HEAD:
             self._stop_reading(malformed("The head of the request did not arrive in time."))
         elif self._phase is Phase.BODY:
@@ -294,8 +285,9 @@ class Connection(BaseProtocol):
         """Closes; lingering first where bytes may still come, which would turn our close into a reset."""
         if self.transport is None or self.transport.is_closing():
             return
-        if linger and not self._ended and self.transport.can_write_eof():
-            self._deaf = True
+        self._deaf = True
+        may = linger and not self._ended and self.transport.can_write_eof()
+        if may and self._listener.let_linger(self):
             with suppress(OSError):
                 self.transport.write_eof()
             self._resume_transport_reading()

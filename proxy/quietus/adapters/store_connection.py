@@ -16,30 +16,14 @@ import httptools
 
 from quietus.adapters.deadline import Deadline
 from quietus.adapters.http_reply import HttpReply
-from quietus.adapters.http_wire import BODILESS_STATUSES, HOP_BY_HOP, NAMES_MAX
+from quietus.adapters.http_wire import BODILESS_STATUSES
+from quietus.adapters.reply_head import Unfit, name_of, read_special
 from quietus.ports import UpstreamError
 
 HEAD_BYTES_MAX: Final = 65536
 HEADERS_MAX: Final = 200
 INTERIM_MAX: Final = 8
 _NOT_HTTP: Final = "the store's answer is not HTTP/1.1"
-
-_CONTROL: Final = bytes({*range(32), 127} - {9})
-_names: dict[bytes, tuple[str, str | None]] = {}
-
-
-def _name(raw: bytes) -> tuple[str, str | None]:
-    """The name as it came, and in lower case if it is one that is looked at."""
-    name = raw.decode("latin-1")
-    lower = name.lower()
-    if len(_names) >= NAMES_MAX:
-        _names.clear()
-    _names[raw] = found = (name, lower if lower in HOP_BY_HOP or lower == "content-length" else None)
-    return found
-
-
-class _Unfit(Exception):
-    """The answer cannot be handed on; says why, quoting nothing."""
 
 
 class StoreConnection(asyncio.Protocol):
@@ -81,7 +65,8 @@ class StoreConnection(asyncio.Protocol):
 
     def quiet(self) -> bool:
         """Whether it may be used again: open, and nothing has come in since the last answer."""
-        return self.alive and not self._poll.poll(0)
+        assert self._transport is not None
+        return self.alive and not self._transport.is_closing() and not self._poll.poll(0)
 
     async def send(self, data: bytes, *, bodiless: bool) -> HttpReply:
         """Sends the bytes, once; returns when the head of the answer is there. Raises UpstreamError."""
@@ -169,7 +154,7 @@ class StoreConnection(asyncio.Protocol):
             if not self._complete or self._bodiless:
                 # The parser quotes what the store sent; only our own words go on.
                 why = error.__context__
-                words = str(why) if isinstance(why, _Unfit) else _NOT_HTTP
+                words = str(why) if isinstance(why, Unfit) else _NOT_HTTP
                 self.fail(UpstreamError(words, sent=True))
                 return
             self._surplus = True
@@ -177,10 +162,6 @@ class StoreConnection(asyncio.Protocol):
             self._end()
         elif self._heading and self._head_bytes > HEAD_BYTES_MAX:
             self.fail(UpstreamError("the head of the store's answer is too large", sent=True))
-
-    def eof_received(self) -> bool:
-        """The store has finished sending; `connection_lost` judges what that means."""
-        return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends whatever was going on."""
@@ -204,8 +185,7 @@ class StoreConnection(asyncio.Protocol):
         """A header; those after a body are not handed on."""
         if not self._heading:
             return
-        known = _names.get(name)
-        shown, special = _name(name) if known is None else known
+        shown, special = name_of(name)
         text = value.decode("latin-1")
         if text[-1:] in " \t":  # llhttp takes the space before a value away, not the one behind it
             text = text.rstrip(" \t")
@@ -224,31 +204,36 @@ class StoreConnection(asyncio.Protocol):
         parser = self._parser
         status = parser.get_status_code()
         if not 100 <= status <= 599 or status == 101:
-            raise _Unfit("the store's answer has a status that was not asked for")
+            raise Unfit("the store's answer has a status that was not asked for")
         if parser.get_http_version() not in ("1.1", "1.0"):
-            raise _Unfit(_NOT_HTTP)
-        self._read_headers(reply, interim=status < 200)
+            raise Unfit(_NOT_HTTP)
+        length, self._chunked, listed = read_special(self._special, self._reason)
         if status < 200:
             self._interim += 1
-            if self._interim > INTERIM_MAX:
-                raise _Unfit("the store only ever says that it will answer")
+            if self._interim > INTERIM_MAX or self._chunked or length is not None:
+                raise Unfit("the store only says that it will answer, too often or at too great length")
             self._kept, self._special, self._reason = [], [], b""
             return
+        if len(self._kept) > HEADERS_MAX:
+            raise Unfit("the store's answer has too many headers")
+        kept = self._kept
         self._heading = False
         reply.status = status
+        reply.size = length
+        reply.headers = tuple([pair for pair in kept if pair[0].lower() not in listed] if listed else kept)
         reply.reason = self._reason.decode("latin-1")
         if self._bodiless or status in BODILESS_STATUSES:
             self._bodiless = self._complete = True
             self._keep = bool(parser.should_keep_alive())
-        elif reply.size is None and not self._chunked:
-            raise _Unfit("the store's answer ends only with its connection: a cut would look like its end")
+        elif length is None and not self._chunked:
+            raise Unfit("the store's answer ends only with its connection: a cut would look like its end")
         if self._ready is not None and not self._ready.done():
             self._ready.set_result(None)
 
     def on_body(self, piece: bytes) -> None:
         """A piece of the body."""
         if self._complete:
-            raise _Unfit("the store's answer has a body where none can be")
+            raise Unfit("the store's answer has a body where none can be")
         if self._reply is not None:
             self._reply.feed(piece)
 
@@ -257,39 +242,6 @@ class StoreConnection(asyncio.Protocol):
         if not self._heading and not self._complete:
             self._complete = True
             self._keep = bool(self._parser.should_keep_alive())
-
-    def _read_headers(self, reply: HttpReply, *, interim: bool) -> None:
-        """Sorts the headers; what belongs to the connection stays here."""
-        if len(self._reason.translate(None, _CONTROL)) != len(self._reason):
-            # llhttp lets them stand here, and only here.
-            raise _Unfit("the head of the store's answer holds control characters")
-        length: str | None = None
-        listed: set[str] = set()
-        self._chunked = False
-        for special, text in self._special:
-            if special == "content-length":
-                if length is not None or not text.isdecimal() or not text.isascii():
-                    raise _Unfit("the store's answer has a length that cannot be read")
-                length = text
-            elif special == "transfer-encoding":
-                if self._chunked or text.lower() != "chunked":
-                    raise _Unfit("the store's answer has a transfer coding that is not spoken here")
-                self._chunked = True
-            elif special == "connection":
-                listed |= {part.strip().lower() for part in text.split(",")}
-        if length is not None and self._chunked:
-            raise _Unfit("the store's answer has two lengths")
-        if interim:
-            if self._chunked or length is not None:
-                raise _Unfit("the store's interim answer has a body")
-            return
-        if len(self._kept) > HEADERS_MAX:
-            raise _Unfit("the store's answer has too many headers")
-        if listed:
-            listed.discard("content-length")
-            self._kept = [pair for pair in self._kept if pair[0].lower() not in listed]
-        reply.size = None if length is None else int(length)
-        reply.headers = tuple(self._kept)
 
     def _end(self) -> None:
         """Hands the connection back; what the store sent beyond its answer spoils it for the next."""

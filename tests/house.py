@@ -114,7 +114,7 @@ BANNED = (
         "sleep")),
     *(Ban(f"datetime.datetime.{name}", _TIME, CLOCK) for name in ("now", "utcnow", "today")),
     Ban("datetime.date.today", _TIME, CLOCK),
-    Ban("asyncio.sleep", "waiting is the Clock's, so that a test can move it; 0 gives way and is fine", CLOCK),
+    Ban("asyncio.sleep", "waiting is the Clock's, so that a test can move it; 0 gives way", CLOCK),
     Ban("os.environ", "settings come from config, which says where each came from", CONFIG),
     Ban("os.getenv", "settings come from config, which says where each came from", CONFIG),
     *(Ban(f"random.{name}", _RANDOM) for name in (

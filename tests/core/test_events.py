@@ -1,4 +1,4 @@
-"""Events: scopes written to the ledger and read back; what must never be written; the bytes of an exchange."""
+"""Events: scopes written to the ledger and read back, and the bytes of an exchange."""
 
 from __future__ import annotations
 

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from quietus.arrivals import Arrivals
+from quietus.attribution import Attribution
+from quietus.core.decision import decide
 from quietus.core.erasure import Erasure
-from quietus.core.policy import Mode, Policy
+from quietus.core.policy import Policy
 from quietus.core.screening import Screener
 from quietus.core.verdict import Verdict, verdict_of
 from quietus.erasures import Erasures
@@ -17,6 +20,7 @@ from quietus.flights import Flights
 from quietus.forgets import ForgetLimits, Forgets
 from quietus.forgetting import DeskLimits, ForgetDesk
 from quietus.gateway import Gateway, GatewayLimits
+from quietus.inquiry import Inquiry
 from quietus.keys import Keyring
 from quietus.owners import Owners
 from quietus.ports import Clock, Ledger, Upstream
@@ -103,7 +107,7 @@ def assemble(
     erasures = Erasures(ledger, keyring, clock, store)
     owners = Owners(keyring)
     screener = Screener(erasures.gate, keyring.pseudonym, keyring.digest)
-    flights = Flights(clock)
+    flights = Flights(clock, new_id)
     prober = Prober(lambda: active.profile, upstream, owners, screener, clock, bounds.probes, metrics)
     snapshotter = Snapshotter(
         prober,
@@ -129,18 +133,28 @@ def assemble(
     reconciler = Reconciler(
         erasures,
         forgets,
-        Rounds(prober, metrics),
-        snapshotter,
+        Inquiry(erasures, Rounds(prober, metrics), snapshotter, flights, timetable, metrics, log),
+        flights,
         timetable,
         metrics,
         log,
         entropy,
-        lambda: active.policy.mode is Mode.OBSERVE,
+        lambda: active.policy,
     )
 
     def verdict(erasure: Erasure) -> Verdict:
         return verdict_of(erasure, attested(active.profile, clock.now()))
 
+    releaser = Releaser(
+        erasures,
+        lambda: active.profile,
+        owners,
+        screener,
+        metrics,
+        timetable.leaked,
+        timetable.retry_after,
+        lambda: active.policy.disclose,
+    )
     desk = ForgetDesk(
         erasures,
         forgets,
@@ -151,17 +165,18 @@ def assemble(
         lambda erasure: verdict(erasure).word.value,
         lambda erasure: status_view(erasure, verdict(erasure)),
         timetable.retry_after,
-        timetable.wake,
+        releaser.foreign,
     )
-    releaser = Releaser(
+    arrivals = Arrivals(
         erasures,
         lambda: active.profile,
-        owners,
-        screener,
+        lambda: active.policy,
+        lambda question: decide(question, erasures.gate, active.policy),
+        flights,
+        releaser,
+        Attribution(erasures.gate, owners, prober, clock),
+        bounds.gateway.response_bytes,
         metrics,
-        timetable.leaked,
-        timetable.retry_after,
-        lambda: active.policy.disclose,
     )
     shapes = Shapes(words_of(active.profile))
     gateway = Gateway(
@@ -174,6 +189,7 @@ def assemble(
         releaser,
         desk,
         shapes,
+        arrivals,
         bounds.gateway,
         metrics,
         log,

@@ -16,6 +16,7 @@ from typing import Final
 from quietus.core.decision import Decision, Question, stricter
 from quietus.core.erasure import Erasure
 from quietus.core.operations import Operation
+from quietus.core.policy import Mode
 from quietus.core.scope import Scope, overlaps
 from quietus.ports import Clock
 
@@ -38,6 +39,9 @@ class Flight:
     """An erasure or tombstone stood in its tenant at some time since then."""
     sent: bool = False
     releasing: bool = False
+    met: dict[str, Erasure] = field(default_factory=dict)
+    """Erasures whose gate changed in its scope while it was under way: settled by now or not, its answer
+    was begun before."""
     overtaken: asyncio.Event = field(default_factory=asyncio.Event)
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -49,21 +53,30 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class UnknownWrite:
-    """A write that may or may not have been done, and until when that matters (monotonic seconds)."""
+    """A write that may or may not land yet, and until when that matters (monotonic seconds).
+
+    Its name is that of the record where the store named one: what finds and removes the record can then
+    close the write.
+    """
 
     name: str
     scope: Scope
     until: float
 
 
+def write_name(key: bytes) -> str:
+    """The name of a write whose record is known, from the digest of its key."""
+    return f"k:{key.hex()}"
+
+
 class Flights:
     """Every call under way. One event loop owns it."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, new_id: Callable[[], str]) -> None:
         self._clock = clock
+        self._new_id = new_id
         self._open: set[Flight] = set()
         self._unknown: list[UnknownWrite] = []
-        self._serial = 0
 
     def __len__(self) -> int:
         return len(self._open)
@@ -91,24 +104,29 @@ class Flights:
             flight.concerned = True
             if not overlaps(erasure.predicate, flight.question.scope):
                 continue
+            flight.met[erasure.id] = erasure
             flight.hold(decide(flight.question))
-            if flight.releasing and erasure.unsettled:
+            enforced = flight.decision.mode is Mode.ENFORCE
+            if flight.releasing and erasure.unsettled and enforced:
                 flight.overtaken.set()
 
     def release(self, flight: Flight) -> None:
         """Its answer is about to leave: from here a fence aborts it."""
         flight.releasing = True
 
-    def unknown(self, scope: Scope, seconds: float) -> str:
-        """Remembers a write whose outcome is unknown; returns its name."""
-        self._serial += 1
-        write = UnknownWrite(f"w{self._serial}", scope, self._clock.monotonic() + seconds)
+    def unknown(self, scope: Scope, seconds: float, key: bytes | None = None) -> None:
+        """Remembers a write that may land within `seconds`; `key` is the digest of its record's key."""
+        name = write_name(key) if key is not None else f"w:{self._new_id()}"
         if len(self._unknown) >= UNKNOWN_WRITES:
             self._unknown.pop(0)
-        self._unknown.append(write)
-        return write.name
+        self._unknown.append(UnknownWrite(name, scope, self._clock.monotonic() + seconds))
 
-    def unknown_in(self, predicate: Scope) -> Iterable[UnknownWrite]:
+    def landed(self, keys: Iterable[bytes]) -> None:
+        """These records were seen and removed: their writes can land no more."""
+        over = {write_name(key) for key in keys}
+        self._unknown = [write for write in self._unknown if write.name not in over]
+
+    def unknown_in(self, predicate: Scope) -> list[UnknownWrite]:
         """Writes of unknown outcome that may still land in a scope."""
         now = self._clock.monotonic()
         self._unknown = [write for write in self._unknown if write.until > now]

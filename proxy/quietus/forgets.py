@@ -8,7 +8,6 @@ One erasure is driven by one task at a time. Fence first, forward second, trust 
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -17,11 +16,12 @@ from typing import Any
 from quietus.core.decision import Question
 from quietus.core.erasure import Erasure, Terms
 from quietus.core.events import Draft, EventType, scope_to_facts
-from quietus.core.exchange import Headers, Reply, Request, without
+from quietus.core.exchange import Reply, Request
 from quietus.core.policy import Policy
 from quietus.core.states import State
 from quietus.erasures import Erasures
 from quietus.flights import Flights
+from quietus.kept import kept_reply, kept_request, reply_of, request_of
 from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
@@ -29,9 +29,6 @@ from quietus.profiles.profile import Profile, Reading
 from quietus.recording import Observer
 from quietus.snapshots import ANSWER, PREDICATE, REQUEST, SNAPSHOT, Predicate, predicate_of
 from quietus.snapshotter import Snapshotter
-
-CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key", "x-chroma-token"})
-"""Headers of a client that are not kept with its forget: a re-send carries the sidecar's own."""
 
 
 class Stage(StrEnum):
@@ -85,7 +82,7 @@ class Forgets:
         self._metrics = metrics
         self._new_id = new_id
         self._driving: dict[str, asyncio.Task[Driven]] = {}
-        self._readings: dict[str, tuple[Reading, Request]] = {}
+        self._readings: dict[str, Reading] = {}
         self._opening = asyncio.Lock()
         self.client_calls: dict[str, int] = {}
         """Client calls absorbed by each erasure since the start of this process."""
@@ -107,7 +104,7 @@ class Forgets:
                 self.client_calls[joined.id] = self.client_calls.get(joined.id, 1) + 1
                 return joined, False
             erasure = await self._request(question, reading, actor)
-        self._readings[erasure.id] = (reading, reading.request)
+        self._readings[erasure.id] = reading
         return erasure, True
 
     async def _request(self, question: Question, reading: Reading, actor: str) -> Erasure:
@@ -124,7 +121,7 @@ class Forgets:
         secrets = [
             self._erasures.new_key(name),
             self._erasures.seal(name, PREDICATE, predicate.seal()),
-            self._erasures.seal(name, REQUEST, _kept(reading.request)),
+            self._erasures.seal(name, REQUEST, kept_request(reading.request)),
         ]
         marks = [(name, mark) for mark in self._snapshotter.first_marks(predicate)]
         now = self._erasures.clock.now()
@@ -169,8 +166,9 @@ class Forgets:
                 if not await self._flights.drain(erasure.predicate, self._limits.barrier):
                     return Driven(Stage.BARRIER, erasure)
                 erasure = await self._snapshot(erasure)
-                if not await self._flights.drain(erasure.predicate, self._limits.barrier):
-                    return Driven(Stage.BARRIER, erasure)
+            # The snapshot is a gate epoch of its own, with its own barrier; so is a forward taken up again.
+            if not await self._flights.drain(erasure.predicate, self._limits.barrier):
+                return Driven(Stage.BARRIER, erasure)
             request, reading = await self._request_of(erasure)
             await self._append(erasure, EventType.FORWARDED, {"again": erasure.forwards > 0})
             return await self._send(self._erasures.gate.erasures[name], request, reading)
@@ -201,11 +199,12 @@ class Forgets:
     async def _request_of(self, erasure: Erasure) -> tuple[Request, Reading]:
         first = self._readings.get(erasure.id)
         if first is not None and not erasure.forwards:
-            return first[1], first[0]
+            return first.request, first
+        self._readings.pop(erasure.id, None)
         plain = await self._erasures.unseal(erasure.id, REQUEST)
-        if plain is None:
+        if not plain:
             raise LedgerError("the forget's request is gone: retry it by hand or release the erasure")
-        request = _unkept(plain)
+        request = request_of(plain)
         return request, self._profile().read(request)
 
     async def _send(self, erasure: Erasure, request: Request, reading: Reading) -> Driven:
@@ -228,8 +227,8 @@ class Forgets:
         if ack.outcome == "refused":
             self._readings.pop(erasure.id, None)
             draft = self._draft(erasure, EventType.REFUSED, {"status": reply.status}, gate=True)
+            # The secrets go when the canaries have been removed: the reconciler sees to both.
             await self._erasures.append([draft], unmark=[erasure.id])
-            await self._erasures.destroy(erasure.id)
             return Driven(Stage.ANSWERED, self._now(erasure), reply)
         digest = self._erasures.keyring.pseudonym
         facts: dict[str, Any] = {
@@ -238,17 +237,18 @@ class Forgets:
             "token": digest("token", ack.token).hex() if ack.token else None,
             "claim": {"status": ack.outcome, "count": ack.count, "at": self._erasures.clock.now()},
         }
-        sealed = self._erasures.seal(erasure.id, ANSWER, _kept_reply(reply))
-        await self._erasures.append(
-            [self._draft(erasure, EventType.ACCEPTED, facts)], secrets=[sealed]
-        )
+        secrets = [
+            self._erasures.seal(erasure.id, ANSWER, kept_reply(reply)),
+            self._erasures.seal(erasure.id, REQUEST, b""),  # answered: it is not sent again
+        ]
+        await self._erasures.append([self._draft(erasure, EventType.ACCEPTED, facts)], secrets=secrets)
         self._readings.pop(erasure.id, None)
         return Driven(Stage.ANSWERED, self._now(erasure), reply)
 
     async def original(self, erasure: Erasure) -> Reply | None:
         """The store's first acknowledgement, as it stands sealed; None once it was destroyed."""
         plain = await self._erasures.unseal(erasure.id, ANSWER)
-        return None if plain is None else _unkept_reply(plain)
+        return None if plain is None else reply_of(plain)
 
     def _now(self, erasure: Erasure) -> Erasure:
         return self._erasures.gate.erasures[erasure.id]
@@ -273,27 +273,3 @@ def terms_of(profile: Profile, policy: Policy) -> Terms:
         patrol_every=policy.watch.patrol_seconds,
         claims_completion=store.claims_completion,
     )
-
-
-def _kept(request: Request) -> bytes:
-    headers: Headers = without(request.headers, CREDENTIALS)
-    kept = {"method": request.method, "target": request.target, "headers": headers}
-    return json.dumps({**kept, "body": request.body.hex()}).encode()
-
-
-def _unkept(plain: bytes) -> Request:
-    raw = json.loads(plain)
-    headers = tuple((str(k), str(v)) for k, v in raw["headers"])
-    return Request(raw["method"], raw["target"], headers, bytes.fromhex(raw["body"]))
-
-
-def _kept_reply(reply: Reply) -> bytes:
-    kept = {"status": reply.status, "headers": reply.headers, "body": reply.body.hex()}
-    return json.dumps(kept).encode()
-
-
-def _unkept_reply(plain: bytes) -> Reply:
-    raw = json.loads(plain)
-    headers = tuple((str(k), str(v)) for k, v in raw["headers"])
-    return Reply(raw["status"], headers, bytes.fromhex(raw["body"]))
-

@@ -16,9 +16,9 @@ from quietus.core.policy import Effect, Mode, Policy
 from quietus.core.problems import Reason
 from quietus.core.scope import Wild
 from quietus.core.states import State
+from quietus.core.verdict import Word
 from quietus.erasures import Erasures
 from quietus.forgets import Driven, Forgets, Stage
-from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
 from quietus.profiles.profile import Reading
@@ -52,7 +52,7 @@ class ForgetDesk:
         verdict: Callable[[Erasure], str],
         status_view: Callable[[Erasure], dict[str, object]],
         retry_after: Callable[[Erasure], float],
-        wake: Callable[[str], None],
+        foreign: Callable[[Question, Reading, Reply, str], bool],
     ) -> None:
         self._erasures = erasures
         self._forgets = forgets
@@ -63,7 +63,7 @@ class ForgetDesk:
         self._verdict = verdict
         self._status_view = status_view
         self._retry_after = retry_after
-        self._wake = wake
+        self._foreign = foreign
 
     def status(self, request: Request) -> Answer | None:
         """The status document of an erasure for whoever holds its id; None for any other request."""
@@ -108,8 +108,7 @@ class ForgetDesk:
                 return outcome
             reply, erasure = outcome.reply, outcome.erasure
         elif erasure.state is State.REQUESTED:
-            self._wake(erasure.id)
-            return self._unknown(erasure)
+            return self._unknown(erasure)  # it is sent again when its turn comes, not because a client asks
         else:
             reply = await self._forgets.original(erasure)
         return await self._acknowledge(question, reading, erasure, reply, decision)
@@ -121,7 +120,6 @@ class ForgetDesk:
             await asyncio.wait({drive, timer}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             timer.cancel()
-        self._wake(erasure.id)
         if not drive.done():
             return self._unknown(self._erasures.gate.erasures[erasure.id])
         driven = drive.result()
@@ -156,12 +154,15 @@ class ForgetDesk:
         if seconds > 0 and erasure.unsettled:
             erasure = await self._erasures.settled(erasure.id, min(seconds, self._limits.wait))
         if reply is None:
-            body = json.dumps({"status": erasure.state.value}).encode()
-            reply = Reply(200, (("Content-Type", "application/json"),), body)
+            reply = _said(200, erasure)
+        elif self._foreign(question, reading, reply, erasure.id):
+            reply = _said(reply.status, erasure)  # done, but its answer tells of others who were erased
         status = reply.status
         if erasure.unsettled and self._policy().ack == "accepted" and status in _SUCCESS:
             status = 202
-        headers = erasure_headers(erasure, self._verdict(erasure), self._limitation(question))
+        limitation = self._limitation(question)
+        verdict = Word.PARTIAL.value if limitation else self._verdict(erasure)
+        headers = erasure_headers(erasure, verdict, limitation)
         if erasure.unsettled:
             headers = (*headers, ("Retry-After", str(max(1, round(self._retry_after(erasure))))))
         body = reply.body
@@ -170,8 +171,9 @@ class ForgetDesk:
     @staticmethod
     def _limitation(question: Question) -> str:
         scope = question.scope
-        by_key = isinstance(scope.subject, Wild) and not isinstance(scope.key, Wild)
-        return Reason.KEY_IS_NOT_ERASURE_UNIT.value if by_key and question.call.basis else ""
+        called_erasure = bool(question.call.basis) or not isinstance(scope.subject, Wild)
+        by_key = not isinstance(scope.key, Wild)
+        return Reason.KEY_IS_NOT_ERASURE_UNIT.value if by_key and called_erasure else ""
 
     @staticmethod
     def _wanted(request: Request) -> float:
@@ -181,7 +183,7 @@ class ForgetDesk:
     async def _observed(self, question: Question, reading: Reading) -> Answer:
         """Observe mode: forwarded as it came; the erasure is noted, so that recalls can be counted."""
         try:
-            opened = await self._upstream.open(outgoing(reading.request), Granted(Purpose.CLIENT))
+            opened = await self._upstream.open(reading.request, Granted(Purpose.CLIENT))
             reply = await opened.read(self._limits.response_bytes)
         except UpstreamError as error:
             name = "outcome-unknown" if error.sent else "upstream-unavailable"
@@ -192,3 +194,8 @@ class ForgetDesk:
             except LedgerError:
                 self._metrics.count("bypass", cause="ledger")
         return Answer(reply.status, clean_headers(reply), reply.body)
+
+
+def _said(status: int, erasure: Erasure) -> Reply:
+    body = json.dumps({"status": erasure.state.value}).encode()
+    return Reply(status, (("Content-Type", "application/json"),), b"" if status == 204 else body)

@@ -9,27 +9,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from quietus.answers import Answer, problem
+from quietus.arrivals import Arrivals, hint
 from quietus.core.decision import Decision, Question, decide
-from quietus.core.exchange import Request, header, without
+from quietus.core.exchange import Request, without
 from quietus.core.operations import UNMAPPED, Call, Operation
 from quietus.core.policy import Effect, Mode, Policy
-from quietus.core.scope import Wild
 from quietus.erasures import Erasures
 from quietus.flights import Flight, Flights
 from quietus.forgetting import ForgetDesk
 from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
-from quietus.ports import OpenReply, ReplyTooLarge, Upstream, UpstreamError
-from quietus.profiles.faults import RequestFault
+from quietus.ports import ReplyTooLarge, Upstream, UpstreamError
+from quietus.profiles.faults import CannotQuote, MissingValue, RequestFault
 from quietus.profiles.profile import Profile, Reading
 from quietus.questions import Questions
 from quietus.recording import Log, Measures, Recorder
-from quietus.release import FRAMING, Releaser, clean_headers
+from quietus.release import FRAMING, Releaser
 from quietus.shapes import Shapes
-from quietus.streams import relay
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +36,6 @@ class GatewayLimits:
 
     response_bytes: int = 8 * 1024 * 1024
     wait: float = 120.0
-    bound: float = 1800.0
-    """How long a write of unknown outcome may still land."""
 
 
 class Gateway:
@@ -58,6 +54,7 @@ class Gateway:
         releaser: Releaser,
         desk: ForgetDesk,
         shapes: Shapes,
+        arrivals: Arrivals,
         limits: GatewayLimits,
         metrics: Measures,
         log: Log,
@@ -71,6 +68,7 @@ class Gateway:
         self._releaser = releaser
         self._desk = desk
         self._shapes = shapes
+        self._arrivals = arrivals
         self._limits = limits
         self._metrics = metrics
         self._log = log
@@ -120,7 +118,7 @@ class Gateway:
         except Exception as error:
             # A fault of ours must not become an open gate; its words may quote the request: only its
             # type is told.
-            self._log.error("internal_error", error=type(error).__name__, route=reading.call.route)
+            self._log.error("internal_error", exc_info=error, route=reading.call.route)
             if self.observing:
                 self._metrics.count("bypass", cause="internal")
                 return await self._blind(request)
@@ -170,15 +168,7 @@ class Gateway:
         return decision
 
     def _refusal(self, question: Question, decision: Decision) -> Answer:
-        return self._releaser.refusal(decision, self._hint(question))
-
-    @staticmethod
-    def _hint(question: Question) -> dict[str, Any]:
-        subject = question.scope.subject
-        if isinstance(subject, Wild):
-            return {}
-        # The caller's own subject, as the logs know it: a keyed prefix, never the identifier.
-        return {"subject": sorted(_short(atom) for atom in subject)[:5]}
+        return self._releaser.refusal(decision, hint(question))
 
     async def _forward(self, question: Question, decision: Decision, reading: Reading) -> Answer:
         gate = self._erasures.gate
@@ -186,8 +176,13 @@ class Gateway:
         handed = False
         try:
             answer = await self._fly(flight, reading)
-            if answer.finish.__name__ == "_nothing":
-                answer.finish = lambda: self._flights.close(flight)
+            finish = answer.finish
+
+            def landed() -> None:
+                finish()
+                self._flights.close(flight)
+
+            answer.finish = landed
             answer.overtaken = flight.overtaken
             handed = True
             return answer
@@ -196,9 +191,10 @@ class Gateway:
                 self._flights.close(flight)
 
     async def _fly(self, flight: Flight, reading: Reading) -> Answer:
-        request = outgoing(reading.request, screened=flight.concerned and reading.call.recalls)
-        if flight.touched and reading.call.operation is Operation.RECALL and not self.observing:
-            request = self._profile().strengthen(reading, request, self._erasures.gate.epoch)
+        request = self._outgoing(flight, reading)
+        if reading.call.operation is Operation.WRITE:
+            # Its content is held against the marks as they stand now, not as they stood at its entry.
+            flight.question = self.question(reading.call, flight.question.principal)
         again = self.decide(flight.question)
         flight.hold(again)
         if again.refuses and again.mode is Mode.ENFORCE:
@@ -207,75 +203,32 @@ class Gateway:
         sent_at = self._clock.monotonic()
         try:
             opened = await self._upstream.open(request, Granted(Purpose.CLIENT, again.rule))
-            answer = await self._arrive(flight, reading, opened)
+            answer = await self._arrivals.arrive(flight, reading, opened)
         except ReplyTooLarge:
-            return self._too_large(flight, reading)
+            if reading.call.operation is Operation.WRITE:
+                return self._unanswered(flight, reading, True)
+            return problem("unscreenable", "the answer is larger than response_bytes_max; ask for less")
         except UpstreamError as error:
             return self._unanswered(flight, reading, error.sent)
         self._metrics.observe("upstream_seconds", self._clock.monotonic() - sent_at, wire=self.wire,
                               operation=reading.call.operation.value)
         return answer
 
-    async def _arrive(self, flight: Flight, reading: Reading, opened: OpenReply) -> Answer:
-        kind = (header(opened.headers, "content-type") or "").lower()
-        if kind.startswith("text/event-stream"):
-            self._flights.release(flight)
-            if self._blocked(flight):
-                opened.abort()
-                return self._refused_late(flight)
-            events = relay(opened, flight, reading, self._releaser, self._profile(), self._leaves)
-            headers = (*without(opened.headers, FRAMING), *self._releaser.head_marks(flight))
-            return Answer(opened.status, headers, events)
-        reply = await opened.read(self._limits.response_bytes)
-        # From here to the return there is no await: what is decided is what leaves.
-        flight.concerned = flight.concerned or self._erasures.gate.concerns(flight.question.scope)
-        if self._blocked(flight):
-            return self._refused_late(flight)
-        judged = None
-        if flight.concerned and reading.call.operation is not Operation.IGNORE:
-            judged = self._releaser.judge(flight, reading, reply)
-        self._learn(flight, reading, reply, judged)
-        self._flights.release(flight)
-        return self._releaser.release(flight, reading, reply, judged)
-
-    def _learn(self, flight: Flight, reading: Reading, reply: Any, judged: Any) -> None:
-        call = reading.call
-        if call.route == UNMAPPED or call.operation is Operation.IGNORE or not 200 <= reply.status < 300:
-            return
-        dropped = judged.screening.dropped if judged is not None else frozenset()
-        answered = judged.answered if judged is not None else None
-        if call.operation is Operation.WRITE:
-            self._releaser.learn(flight, reading, call.items, frozenset())
-            ack = self._profile().ack(reading, reply)
-            if ack.outcome in ("queued", "unclear"):
-                self._flights.unknown(flight.question.scope, self._limits.bound)
-        if answered is None:
-            answered = self._releaser.read(reading, reply)
-        if answered is not None:
-            self._releaser.learn(flight, reading, answered.items, dropped)
-
-    def _blocked(self, flight: Flight) -> bool:
-        """Decides again; a write that has come back was ordered before the fence and may say so."""
-        flight.hold(self.decide(flight.question))
-        if flight.question.call.operation is Operation.WRITE:
-            return False
-        return flight.decision.refuses and flight.decision.mode is Mode.ENFORCE
-
-    def _leaves(self, flight: Flight) -> bool:
-        return not self._blocked(flight) and not flight.overtaken.is_set()
-
-    def _refused_late(self, flight: Flight) -> Answer:
-        self._metrics.count("contaminated_recalls", effect=flight.decision.effect.value)
-        return self._releaser.refusal(flight.decision, self._hint(flight.question))
-
-    def _too_large(self, flight: Flight, reading: Reading) -> Answer:
-        if reading.call.operation is Operation.WRITE:
-            return self._unanswered(flight, reading, True)
-        return problem("unscreenable", "the answer is larger than response_bytes_max; ask for less")
+    def _outgoing(self, flight: Flight, reading: Reading) -> Request:
+        if self.observing:
+            return reading.request
+        request = outgoing(reading.request, screened=flight.concerned and reading.call.recalls)
+        if not flight.touched or reading.call.operation is not Operation.RECALL:
+            return request
+        epochs = [e.store_epoch for e in flight.decision.erasures if e.store_epoch is not None]
+        try:
+            return self._profile().strengthen(reading, request, max(epochs, default=None))
+        except (CannotQuote, MissingValue):
+            return request  # the store has named no epoch to ask for
 
     def _unanswered(self, flight: Flight, reading: Reading, sent: bool) -> Answer:
         if sent and reading.call.operation is Operation.WRITE:
-            self._flights.unknown(flight.question.scope, self._limits.bound)
+            self._arrivals.may_land(flight)
             return problem("outcome-unknown", retry_after=1.0)
         return problem("upstream-unavailable", retry_after=1.0)
 
@@ -283,12 +236,8 @@ class Gateway:
         """Observe mode, and the request could not be read: it goes through as it came."""
         self._metrics.count("unclassified", wire=self.wire)
         try:
-            opened = await self._upstream.open(outgoing(request), Granted(Purpose.CLIENT))
-            reply = await opened.read(self._limits.response_bytes)
+            opened = await self._upstream.open(request, Granted(Purpose.CLIENT))
         except UpstreamError:
             return problem("upstream-unavailable", retry_after=1.0)
-        return Answer(reply.status, clean_headers(reply), reply.body)
-
-
-def _short(atom: str | bytes) -> str:
-    return f"hmac:{atom.hex()[:16]}" if isinstance(atom, bytes) else "hmac:"
+        headers = without(opened.headers, FRAMING)
+        return Answer(opened.status, headers, opened.chunks(), finish=opened.abort)

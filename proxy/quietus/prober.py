@@ -11,7 +11,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.exchange import Reply, Request
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.probing import Finding, Probe, Witness, wording
-from quietus.core.scope import Scope, holds
+from quietus.core.scope import Scope, Wild, holds, overlaps
 from quietus.core.screening import Screener
 from quietus.owners import Owners
 from quietus.permits import Granted, Purpose
@@ -23,6 +23,8 @@ from quietus.recording import Observer
 
 PAGES_MAX = 1000
 """Pages of one listing that are followed; at the bound the snapshot says that it was cut short."""
+UNREACHED = "the store could not be reached"
+"""The reason of a finding whose probe was not answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ class Prober:
         except Unreadable:
             return self._unread(surface, probe, left, "the answer could not be read")
         except UpstreamError:
-            return self._unread(surface, probe, left, "the store could not be reached")
+            return self._unread(surface, probe, left, UNREACHED)
         return Finding(probe, found=bool(left), residual=len(left)), left
 
     def _unread(
@@ -189,6 +191,8 @@ class Prober:
             return True
         if item.key is None:
             return False
+        if not isinstance(its.subject, Wild) and not overlaps(erasure.predicate, its):
+            return False  # the store has given the id again, or it is another purpose's: not the erased
         found = self._screener.keys(item.key, self._owners.path_of(item, call))
         return any(hit.erasure.id == erasure.id for hit in found)
 

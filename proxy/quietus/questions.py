@@ -8,7 +8,7 @@ from quietus.core.decision import Question
 from quietus.core.erasure import Erasure
 from quietus.core.operations import Call, Operation
 from quietus.core.policy import Vector
-from quietus.core.scope import Wild
+from quietus.core.scope import Scope, Wild, overlaps
 from quietus.core.screening import Hit, Screener
 from quietus.owners import Owners
 
@@ -28,16 +28,17 @@ class Questions:
         vectors: set[Vector] = set()
         named: dict[str, Erasure] = {}
         owned: dict[str, Erasure] = {}
-        for hit in self._content(call):
+        for hit in _near(self._content(call), scope):
             vectors.add(Vector.RESTATED_CONTENT)
             named[hit.erasure.id] = hit.erasure
-        for hit in self._sources(call):
+        for hit in _near(self._sources(call), scope):
             vectors.add(Vector.DERIVED_SUBJECT)
             named[hit.erasure.id] = hit.erasure
         if isinstance(call.scope.subject, Wild) and not isinstance(call.scope.key, Wild):
             path = self._owners.path_of(None, call)
             for key in call.scope.key:
-                owned.update((h.erasure.id, h.erasure) for h in self._screener.keys(str(key), path))
+                hits = _near(self._screener.keys(str(key), path), scope)
+                owned.update((hit.erasure.id, hit.erasure) for hit in hits)
         return Question(
             call,
             scope,
@@ -57,3 +58,9 @@ class Questions:
     def _sources(self, call: Call) -> Iterable[Hit]:
         for key in (*call.derived_from, *(key for item in call.items for key in item.derived_from)):
             yield from self._screener.keys(key, None)
+
+
+def _near(hits: Iterable[Hit], scope: Scope) -> Iterable[Hit]:
+    """Those of the call's own tenant: what was erased in another says nothing here."""
+    here = Scope(tenant=scope.tenant)
+    return (hit for hit in hits if overlaps(Scope(tenant=hit.erasure.predicate.tenant), here))

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quietus.answers import Answer, decision_header, marks, problem
-from quietus.core.decision import Decision, Screening
+from quietus.core.decision import Decision, Question, Screening
 from quietus.core.erasure import Erasure
 from quietus.core.exchange import Headers, Reply, without
 from quietus.core.gate import Gate
 from quietus.core.operations import Item, Operation
 from quietus.core.policy import Effect, Mode
 from quietus.core.problems import PROBLEMS, Retry
+from quietus.core.scope import Scope, overlaps
 from quietus.core.screening import Screener, screen
 from quietus.core.states import State
 from quietus.erasures import Erasures
@@ -89,17 +89,31 @@ class Releaser:
 
     # --- judging -------------------------------------------------------------------------------
 
-    def judge(self, flight: Flight, reading: Reading, reply: Reply, own: str = "") -> Judged:
+    def judge(self, flight: Flight, reading: Reading, reply: Reply) -> Judged:
         """Looks at a whole answer: every scalar and key of it, every row."""
         try:
             answered = self._profile().answer(reading, reply)
         except Unreadable:
             return Judged(Screening(), None, unreadable=bool(reply.body))
-        return Judged(self.screen(flight, reading, answered, own), answered)
+        return Judged(self.screen(flight, reading, answered), answered)
 
-    def screen(self, flight: Flight, reading: Reading, answered: Answered, own: str = "") -> Screening:
+    def screen(self, flight: Flight, reading: Reading, answered: Answered) -> Screening:
         """Screens the rows and scalars of one answer, or of one event of a stream."""
         call, scope = reading.call, flight.question.scope
+        found = self._screened(reading, answered, scope, "")
+        # What stood unsettled at any time since the call started holds back what cannot be attributed,
+        # even if it has been settled meanwhile: the answer is older than that.
+        met = [e for e in flight.met.values() if not e.readmitted]
+        late = {
+            item.position
+            for item in (answered.items if met and call.recalls else ())
+            if item.position not in found.dropped
+            and any(overlaps(e.predicate, self._owners.scope_of(item, call, scope)) for e in met)
+        }
+        return replace(found, dropped=found.dropped | late) if late else found
+
+    def _screened(self, reading: Reading, answered: Answered, scope: Scope, own: str) -> Screening:
+        call = reading.call
         return screen(
             answered.items,
             answered.scalars(),
@@ -110,6 +124,16 @@ class Releaser:
             paths_of=lambda item: self._owners.path_of(item, call),
             own=own,
         )
+
+    def foreign(self, question: Question, reading: Reading, reply: Reply, own: str) -> bool:
+        """Whether the answer to a forget tells of somebody else who was erased, or cannot be read."""
+        if not reply.body or all(e.id == own for e in self._erasures.all() if e.tombstoned):
+            return False
+        try:
+            found = self._screened(reading, self._profile().answer(reading, reply), question.scope, own)
+        except Unreadable:
+            return True
+        return bool(found.dropped) or found.outside
 
     def read(self, reading: Reading, reply: Reply) -> Answered | None:
         """The rows of an answer that nothing is screened in, for learning; None where it has none."""
@@ -125,14 +149,9 @@ class Releaser:
             self._leaked(screening.erased, flight.started)
         return bool(screening.dropped) or screening.outside
 
-    def crosses(self, before: str, after: str) -> bool:
-        """Whether two neighbours together say what neither says alone."""
-        return any(
-            hit.cause == "content"
-            for left in _values(before)
-            for right in _values(after)
-            for hit in self._screener.look(f"{left} {right}")
-        )
+    def tells(self, text: str) -> bool:
+        """Whether a text, of whatever place, says something of the erased."""
+        return any(hit.strong for hit in self._screener.look(text))
 
     def learn(self, flight: Flight, reading: Reading, items: Iterable[Item], dropped: frozenset[int]) -> None:
         """Remembers whose the rows are that pass."""
@@ -144,7 +163,7 @@ class Releaser:
     # --- releasing -----------------------------------------------------------------------------
 
     def release(
-        self, flight: Flight, reading: Reading, reply: Reply, judged: Judged | None, own: str = ""
+        self, flight: Flight, reading: Reading, reply: Reply, judged: Judged | None
     ) -> Answer:
         """The answer as it may leave. `flight.decision` is the strictest since its upstream call started."""
         decision = flight.decision
@@ -211,22 +230,3 @@ class Releaser:
 def clean_headers(reply: Reply) -> Headers:
     """The store's headers less those that frame the message: the wire writes them anew."""
     return without(reply.headers, FRAMING)
-
-
-def _values(data: str) -> list[str]:
-    """The texts of an event: what a reader would see, its field names left out."""
-    try:
-        value = json.loads(data)
-    except ValueError:
-        return [data]
-    found: list[str] = []
-    queue = [value]
-    while queue:
-        each = queue.pop(0)
-        if isinstance(each, dict):
-            queue[:0] = list(each.values())
-        elif isinstance(each, list):
-            queue[:0] = each
-        elif isinstance(each, str):
-            found.append(each)
-    return found

@@ -20,7 +20,7 @@ from quietus.core.probing import (
 from quietus.core.verdict import Outcome
 from quietus.permits import Purpose
 from quietus.ports import UpstreamError
-from quietus.prober import Prober
+from quietus.prober import UNREACHED, Prober
 from quietus.profiles.faults import CannotQuote, MissingValue, Unreadable
 from quietus.profiles.surface import Surface
 from quietus.recording import Observer
@@ -38,7 +38,10 @@ class Round:
     residual: list[tuple[str, Item]] = field(default_factory=list)
     """(surface, item): records of the erased that the store still lists by key."""
     read_epoch: int | None = None
-    controls_lost: bool = False
+    uncontrolled: set[str] = field(default_factory=set)
+    """Surfaces that did not count and had no live control."""
+    reached: bool = True
+    """Every request was answered."""
 
 
 class Rounds:
@@ -78,8 +81,10 @@ class Rounds:
         outcome = judge(facts, findings, controls, applicable)
         outcome["probed_at"] = self._prober.now()
         self._metrics.count("probes", surface=surface.name, outcome=outcome["outcome"])
-        if known and not any(f.found for f in findings if f.control):
-            result.controls_lost = True
+        alive = any(f.found for f in findings if f.control)
+        if not alive and outcome["outcome"] == Outcome.INCONCLUSIVE.value:
+            result.uncontrolled.add(surface.name)
+        result.reached = result.reached and all(f.reason != UNREACHED for f in findings)
         return outcome
 
     @staticmethod
@@ -114,8 +119,8 @@ class Rounds:
 
     async def remedy(
         self, predicate: Predicate, residual: list[tuple[str, Item]], done: dict[str, int], most: int
-    ) -> int:
-        """Asks the store to delete what it still lists, by key, once a record and round: for how many."""
+    ) -> list[str]:
+        """Asks the store to delete what it still lists, by key, once a record and round; which ones."""
         asked: set[str] = set()
         for _, item in residual:
             key = item.key
@@ -127,7 +132,7 @@ class Rounds:
                 values = {**seed, **item.capture, **path, "key": key}
                 request = self._prober.profile.remedy("delete_record", values)
                 if request is None:
-                    return 0
+                    return []
                 reply = await self._prober.send(request, Purpose.REMEDY)
             except (UpstreamError, CannotQuote, MissingValue):
                 self._metrics.count("remedies", outcome="failed")
@@ -135,4 +140,4 @@ class Rounds:
             asked.add(key)
             done[key] = done.get(key, 0) + 1
             self._metrics.count("remedies", outcome="accepted" if reply.status < 400 else "refused")
-        return len(asked)
+        return sorted(asked)

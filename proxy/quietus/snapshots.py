@@ -12,7 +12,7 @@ from typing import Any
 
 from quietus.core.operations import Call
 from quietus.core.probing import Witness
-from quietus.core.scope import Values, Wild
+from quietus.core.scope import Values, Wild, is_prefix
 
 PREDICATE = "predicate"
 SNAPSHOT = "snapshot"
@@ -54,6 +54,19 @@ class Predicate:
         if self.subject:
             return [Witness(subject=subject, **common) for subject in self.subject]
         return [Witness(**{**common, "path": each}) for each in self.path]
+
+    def may_hold(self, witness: Witness) -> bool:
+        """Whether a record is what was meant; what it leaves unsaid does not speak against it."""
+        named = (
+            (self.tenant, witness.tenant),
+            (self.subject, witness.subject),
+            (self.purpose, witness.purpose),
+            (self.key, witness.key),
+        )
+        if any(values and value is not None and value not in values for values, value in named):
+            return False
+        path = witness.path
+        return not self.path or path is None or any(is_prefix(each, path) for each in self.path)
 
     def seal(self) -> bytes:
         """As bytes to be sealed."""

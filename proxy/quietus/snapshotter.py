@@ -27,6 +27,8 @@ from quietus.snapshots import Predicate, Snapshot
 PROOFS: Final = 3
 """Probes of one surface that are proven; one is enough for the surface to count."""
 BYSTANDERS: Final = 3
+CONTROL_PAGES: Final = 10
+"""Pages of a collection that are gone through for bystanders."""
 CANARY_TEXT: Final = "notes for a routine check of this memory"
 
 
@@ -75,8 +77,11 @@ class Snapshotter:
         finally:
             work.cancel()
             timer.cancel()
-        canaries = [Mark("canary", self._pseudonym("key", key)) for key in snapshot.canaries]
-        return snapshot, [*self.marks(predicate, snapshot.witnesses), *canaries]
+        return snapshot, [*self.marks(predicate, snapshot.witnesses), *self.canary_marks(snapshot)]
+
+    def canary_marks(self, snapshot: Snapshot) -> list[Mark]:
+        """The marks by which no client is ever shown a canary."""
+        return [Mark("canary", self._pseudonym("key", key)) for key in snapshot.canaries]
 
     def marks(self, predicate: Predicate, witnesses: Iterable[Witness]) -> list[Mark]:
         """Every mark of a predicate and its witnesses, each once."""
@@ -94,7 +99,7 @@ class Snapshotter:
     def first_marks(self, predicate: Predicate) -> list[Mark]:
         """The marks that a predicate leaves before anything was read: who, and which keys."""
         found: list[Mark] = []
-        if not predicate.purpose:
+        if not (predicate.purpose or predicate.key or predicate.path):  # else they were not erased whole
             for subject in predicate.subject:
                 found.append(Mark("subject", self._pseudonym("subject", subject)))
                 alias = alias_mark(subject, self._digest)
@@ -130,7 +135,7 @@ class Snapshotter:
                     if snapshot.records >= self._limits.records:
                         snapshot.truncated = True
                         return
-                    found = _witnesses(item, seed, surface)
+                    found = [w for w in _witnesses(item, seed, surface) if predicate.may_hold(w)]
                     fresh = [w for w in found if (w.path, w.key, w.text) not in known]
                     known.update((w.path, w.key, w.text) for w in fresh)
                     snapshot.witnesses += fresh
@@ -166,12 +171,15 @@ class Snapshotter:
         """Bystanders that are found now, by surface; a canary where there are none and one can be written."""
         candidates = await self._bystanders(predicate, snapshot)
         snapshot.control_kind = "live"
+        snapshot.controls.clear()
         await self._try_controls(candidates, snapshot)
         if not snapshot.controls:
             canary = await self._canary(predicate, snapshot)
             if canary is not None:
                 snapshot.control_kind = "canary"
                 await self._try_controls([canary], snapshot)
+            if not snapshot.controls:
+                await self.remove_canaries(predicate, snapshot)  # it proves nothing: it does not stay
 
     async def _try_controls(self, candidates: list[Witness], snapshot: Snapshot) -> None:
         for surface in self._prober.profile.surfaces:
@@ -187,22 +195,26 @@ class Snapshotter:
         if surface is None:
             return []
         seed = replace(predicate.seeds()[0], key=None, subject=None)
-        ours = {(w.path, w.key) for w in snapshot.witnesses}
+        ours: set[object] = {(w.path, w.key) for w in snapshot.witnesses}
+        found: list[Witness] = []
+        page: object | None = None
         try:
-            answer = await self._prober.ask(surface, seed, paced=False)
+            for _ in range(CONTROL_PAGES):
+                answer = await self._prober.ask(surface, seed, page=page, paced=False)
+                for witness in (w for item in answer.items for w in _witnesses(item, seed, surface)[:1]):
+                    if self._stands_by(witness, predicate, ours):
+                        found.append(witness)
+                page = answer.next_page
+                if len(found) >= BYSTANDERS or page is None:
+                    break
         except (UpstreamError, Unreadable, CannotQuote, MissingValue):
             snapshot.failed.append("controls")
-            return []
-        found: list[Witness] = []
-        for witness in (w for item in answer.items for w in _witnesses(item, seed, surface)[:1]):
-            if (witness.path, witness.key) in ours or witness.subject is None:
-                continue
-            if witness.subject in predicate.subject or self._is_erased(witness):
-                continue
-            found.append(witness)
-            if len(found) == BYSTANDERS:
-                break
-        return found
+        return found[:BYSTANDERS]
+
+    def _stands_by(self, witness: Witness, predicate: Predicate, ours: set[object]) -> bool:
+        if (witness.path, witness.key) in ours or witness.subject is None:
+            return False
+        return witness.subject not in predicate.subject and not self._is_erased(witness)
 
     async def _canary(self, predicate: Predicate, snapshot: Snapshot) -> Witness | None:
         profile = self._prober.profile

@@ -1,16 +1,19 @@
 """Answers that come in pieces: relayed as they arrive, and decided one by one where something is screened.
 
 Where no erasure or tombstone stands, bytes pass unbuffered; a fence that lands aborts the connection. Where
-one stands, each event is screened, and one is held back until its successor has been looked at together with
-it, so that a sentence cut in two by an event boundary is still found.
+one stands, each event is screened, and the last few are held back until their successors have been looked
+at together with them, so that a sentence cut in pieces by event boundaries is still found.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
+from quietus.core.exchange import header
 from quietus.flights import Flight
 from quietus.ports import OpenReply, UpstreamError
 from quietus.profiles.faults import Unreadable
@@ -19,14 +22,22 @@ from quietus.release import Releaser
 
 EVENT_BYTES: Final = 1024 * 1024
 """The largest event that is screened; a larger one ends the stream."""
-_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+HELD_EVENTS: Final = 8
+"""Events held back: as many as a shingle has words, for a store that sends one word at a time."""
+_LINE: Final = re.compile(rb"\r\n|\n|\r")
+_END: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 
 
 class Overtaken(UpstreamError):
-    """A fence landed in the scope of a stream: nothing more of it may leave."""
+    """A fence landed in the scope of a stream, or it cannot be screened: nothing more of it may leave."""
 
     def __init__(self) -> None:
         super().__init__("the answer was overtaken by a forget", sent=True)
+
+
+def coded(opened: OpenReply) -> bool:
+    """Whether a stream is compressed: its events cannot be looked at."""
+    return (header(opened.headers, "content-encoding") or "identity").strip().lower() != "identity"
 
 
 async def relay(
@@ -36,65 +47,130 @@ async def relay(
     releaser: Releaser,
     profile: Profile,
     leaves: Callable[[Flight], bool],
+    screens: Callable[[Flight], bool],
 ) -> AsyncIterator[bytes]:
     """The bytes of a stream that may leave. Raises when it is broken off: it never looks whole."""
-    held = b""
+    window = Window(flight, reading, releaser, profile)
     rest = b""
     try:
         async for chunk in opened.chunks():
             if not leaves(flight):
                 raise Overtaken
-            if not flight.concerned and not rest and not held:
+            if not screens(flight) and not rest and not window.events:
                 yield chunk
                 continue
+            if coded(opened):
+                raise Overtaken
             rest += chunk
             while (found := _END.search(rest)) is not None:
                 event, rest = rest[: found.end()], rest[found.end() :]
-                passed, held = _pass(event, held, flight, reading, releaser, profile)
-                if passed:
+                for passed in window.take(event):
                     yield passed
             if len(rest) > EVENT_BYTES:
                 raise UpstreamError("an event is larger than can be screened", sent=True)
-        if not leaves(flight):
-            raise Overtaken
         if rest:
-            passed, held = _pass(rest, held, flight, reading, releaser, profile)
-            if passed:
+            for passed in window.take(rest):
                 yield passed
-        if held:
+        for held in window.flush():
+            if not leaves(flight):
+                raise Overtaken
             yield held
     finally:
         opened.abort()
 
 
-def _pass(
-    event: bytes, held: bytes, flight: Flight, reading: Reading, releaser: Releaser, profile: Profile
-) -> tuple[bytes, bytes]:
-    """(what may leave now, what is held back) after one more event."""
-    if _erased(event, flight, reading, releaser, profile):
-        return held, b""
-    if held and releaser.crosses(_text(held), _text(event)):
-        return b"", b""
-    return held, event
+async def pour(
+    first: list[bytes],
+    chunks: AsyncIterator[bytes],
+    opened: OpenReply,
+    flight: Flight,
+    leaves: Callable[[Flight], bool],
+    screens: Callable[[Flight], bool],
+) -> AsyncIterator[bytes]:
+    """An answer too large to be held, where nothing is screened. Raises when that changes on the way."""
+    try:
+        for piece in first:
+            yield piece
+        async for chunk in chunks:
+            if not leaves(flight) or screens(flight):
+                raise Overtaken
+            yield chunk
+    finally:
+        opened.abort()
+
+
+class Window:
+    """The last events of a stream, held back until what follows has been looked at with them."""
+
+    def __init__(self, flight: Flight, reading: Reading, releaser: Releaser, profile: Profile) -> None:
+        self._flight = flight
+        self._reading = reading
+        self._releaser = releaser
+        self._profile = profile
+        self.events: deque[tuple[bytes, dict[str, str]]] = deque()
+
+    def take(self, event: bytes) -> list[bytes]:
+        """Takes one more event in; returns those that may leave now, oldest first."""
+        if self._erased(event):
+            return []
+        values = _values(_data(event))
+        if self.events and self._crosses(values):
+            self.events.clear()  # all that the sentence may have been spread over
+            return []
+        self.events.append((event, values))
+        return [self.events.popleft()[0]] if len(self.events) > HELD_EVENTS else []
+
+    def flush(self) -> list[bytes]:
+        """The stream has ended: what is held may leave, if it still may."""
+        left = [event for event, _ in self.events if not self._erased(event)]
+        self.events.clear()
+        return left
+
+    def _crosses(self, values: dict[str, str]) -> bool:
+        """Whether a value, together with those that stood in its place before, says what none says alone."""
+        for place, value in values.items():
+            pieces = [held[place] for _, held in self.events if place in held]
+            for start in range(len(pieces)):
+                parts = [*pieces[start:], value]
+                if any(self._releaser.tells(glue.join(parts)) for glue in (" ", "")):
+                    return True
+        last = list(self.events[-1][1].values())
+        return any(self._releaser.tells(f"{left} {right}") for left in last for right in values.values())
+
+    def _erased(self, event: bytes) -> bool:
+        for line in _LINE.split(event):
+            name, _, value = line.partition(b":")
+            if name != b"data" and value and self._releaser.tells(value.decode("utf-8", "replace").strip()):
+                return True  # a comment, an id, the name of an event
+        data = _data(event)
+        if not data:
+            return False
+        try:
+            answered = self._profile.event(self._reading, data)
+        except Unreadable:
+            return True  # what cannot be read cannot be shown to be free of the erased
+        return self._releaser.event_dropped(self._flight, self._reading, answered)
 
 
 def _data(event: bytes) -> bytes:
-    lines = re.split(rb"\r\n|\n|\r", event)
-    return b"\n".join(line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:"))
+    return b"\n".join(line[5:].removeprefix(b" ") for line in _LINE.split(event) if line.startswith(b"data:"))
 
 
-def _text(event: bytes) -> str:
-    return _data(event).decode("utf-8", "replace")
-
-
-def _erased(
-    event: bytes, flight: Flight, reading: Reading, releaser: Releaser, profile: Profile
-) -> bool:
-    data = _data(event)
-    if not data:
-        return False
+def _values(data: bytes) -> dict[str, str]:
+    """The texts of an event by their place in it."""
+    text = data.decode("utf-8", "replace")
     try:
-        answered = profile.event(reading, data)
-    except Unreadable:
-        return True  # what cannot be read cannot be shown to be free of the erased
-    return releaser.event_dropped(flight, reading, answered)
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return {"": text} if text else {}
+    found: dict[str, str] = {}
+    queue: list[tuple[str, object]] = [("$", document)]
+    while queue:
+        place, value = queue.pop()
+        if isinstance(value, dict):
+            queue += [(f"{place}.{name}", each) for name, each in value.items()]
+        elif isinstance(value, list):
+            queue += [(f"{place}[{at}]", each) for at, each in enumerate(value)]
+        elif isinstance(value, str) and value:
+            found[place] = value
+    return found

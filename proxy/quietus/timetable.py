@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import random
+from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -45,6 +46,12 @@ class Timetable:
         self.woken = asyncio.Event()
         self.leaks: dict[str, float] = {}
         """Leaks that clients' answers have shown and that are not in the ledger yet."""
+        self.restarts: set[str] = set()
+        """Erasures whose rounds begin again although no event of theirs says so yet."""
+        self.ended: deque[str] = deque()
+        """Erasures that nothing is done for any more but to clean up behind them."""
+        self.lost = False
+        """The store did not answer the last time."""
         erasures.listen(self._noticed)
 
     @property
@@ -79,14 +86,21 @@ class Timetable:
         for name, progress in self.standing.items():
             progress.interval_from = now
             progress.next_at = now + self._entropy.random()
+            self._restart(self._erasures.gate.erasures[name])
             self.push(name, progress.next_at)
+
+    def _restart(self, erasure: Erasure) -> None:
+        if erasure.unsettled and erasure.clean_streak:
+            self.restarts.add(erasure.id)
 
     def start(self) -> None:
         """Takes up everything that the ledger holds: intervals begin again, bounds go on."""
         now, wall = self._clock.monotonic(), self._clock.now()
         for erasure in self._erasures.all():
-            if erasure.state in (State.REFUSED, State.RELEASED) or erasure.watch_ended:
+            if _over(erasure):
+                self.ended.append(erasure.id)
                 continue
+            self._restart(erasure)
             left = min(max(erasure.bound_at - wall, 0.0), erasure.terms.effectuation_bound)
             spread = self._entropy.random() * min(erasure.terms.patrol_every, 60.0)
             settled = erasure.state is State.SETTLED
@@ -98,6 +112,8 @@ class Timetable:
     def _noticed(self, erasure: Erasure, event: Event) -> None:
         now = self._clock.monotonic()
         progress = self.standing.get(erasure.id)
+        if progress is None and _over(erasure):
+            return
         if progress is None:
             bound = now + erasure.terms.effectuation_bound
             progress = self.standing[erasure.id] = Progress(now, bound, now + 1.0)
@@ -116,16 +132,18 @@ class Timetable:
             progress.bound_at = now + max(0.0, erasure.bound_at - event.at)
         if event.type is EventType.CLEAN:
             progress.next_at = now + erasure.terms.patrol_every
-        if erasure.state in (State.REFUSED, State.RELEASED) or erasure.watch_ended:
+        if _over(erasure):
             self.standing.pop(erasure.id, None)
+            self.ended.append(erasure.id)
+            self.woken.set()
             return
         self.push(erasure.id, progress.next_at)
 
     def leaked(self, erasures: Iterable[Erasure], started: float) -> None:
-        """Erased items met in a client's answer: as good as a probe, if its upstream call came after the ack."""
+        """Erased items met in a client's answer: evidence, if its upstream call came after the ack."""
         for erasure in erasures:
             progress = self.standing.get(erasure.id)
-            if progress is None or progress.acked_at is None or started < progress.acked_at:
+            if progress is None or progress.acked_at is None or started <= progress.acked_at:
                 continue
             if erasure.id in self.leaks:
                 continue
@@ -136,3 +154,7 @@ class Timetable:
         """Enters an erasure as due at a monotonic second."""
         heapq.heappush(self.queue, (at, erasure))
         self.woken.set()
+
+
+def _over(erasure: Erasure) -> bool:
+    return erasure.state in (State.REFUSED, State.RELEASED) or erasure.watch_ended

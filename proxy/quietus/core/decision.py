@@ -129,7 +129,10 @@ def _cases(
         yield replace(base, erasure=how, state=erasure.state, subject=subject, write=write), erasure
     if operation is not Operation.WRITE:
         return
-    for erasure in (*gate.of_subject(question.scope), *question.owned):
+    # Who lost single keys was not erased: a write that names no key is none of these.
+    keyed = not isinstance(question.scope.key, Wild)
+    named = [e for e in gate.of_subject(question.scope) if keyed or isinstance(e.predicate.key, Wild)]
+    for erasure in (*named, *question.owned):
         status = "readmitted" if erasure.readmitted else "tombstoned"
         yield replace(base, erasure=Relation.INSIDE, state=erasure.state, subject=status), erasure
     for erasure in question.named:

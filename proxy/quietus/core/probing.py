@@ -155,6 +155,8 @@ def judge(
         outcome, reason = Outcome.INCONCLUSIVE, "no probe of this surface found its witness before the forget"
     elif controls.live and not alive:
         outcome, reason = Outcome.INCONCLUSIVE, "the live control was not found"
+    elif not alive and not controls.witnessed:
+        outcome, reason = Outcome.INCONCLUSIVE, "nothing was ever found through this surface"
     return {
         "name": surface.name,
         "kind": surface.kind,

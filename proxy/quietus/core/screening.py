@@ -130,12 +130,14 @@ def screen(
         if erasure is not None and strong:
             erased[erasure.id] = erasure
 
+    rows: dict[int, tuple[Item, Scope]] = {}
     for item in items:
         its = scope_of(item)
+        rows[item.position] = (item, its)
         for cause, erasure in _item_causes(item, its, gate, screener, paths_of(item)):
             if erasure is None or erasure.id != own:
                 hit(item.position, cause, erasure)
-        if item.position not in dropped and any(e.id != own for e, _ in _touching(gate, its)):
+        if item.position not in dropped and any(not e.readmitted for e, _ in gate.restricting(its, own)):
             hit(item.position, "unattributed", None)
     outside = False
     for position, text in scalars:
@@ -147,13 +149,19 @@ def screen(
                 causes.add(found.cause)
                 if found.strong:
                     erased[found.erasure.id] = found.erasure
-            else:
+            elif not _names_itself(rows.get(position), text, found):
                 hit(position, found.cause, found.erasure, found.strong)
     return Screening(frozenset(dropped), outside, tuple(erased.values()), frozenset(causes))
 
 
-def _touching(gate: Gate, its: Scope) -> list[tuple[Erasure, object]]:
-    return [pair for pair in gate.restricting(its) if not pair[0].readmitted]
+def _names_itself(row: tuple[Item, Scope] | None, text: str, found: Hit) -> bool:
+    """Whether a hit is a row's own key, or its subject outside of what was erased: judged with the row."""
+    if row is None:
+        return False
+    item, its = row
+    if found.cause == "key":
+        return text == item.key
+    return found.cause == "subject" and text == item.subject and not overlaps(found.erasure.predicate, its)
 
 
 def _item_causes(
@@ -169,13 +177,16 @@ def _item_causes(
     if item.key is not None:
         known = not isinstance(its.subject, Wild)
         for found in screener.keys(item.key, path):
+            if not _in_tenant(found.erasure, its):
+                continue
             # A settled id that now belongs to somebody else was given again by the store.
             reused = known and not overlaps(found.erasure.predicate, its)
             if not (reused and found.erasure.state is State.SETTLED):
                 yield "key", found.erasure
     for source in item.derived_from:
         for found in screener.keys(source, None):
-            yield "derived", found.erasure
+            if _in_tenant(found.erasure, its):
+                yield "derived", found.erasure
 
 
 def _in_tenant(erasure: Erasure, scope: Scope) -> bool:

@@ -1,0 +1,45 @@
+"""A forget's request and the store's answer to it, as they are kept under the erasure's own key."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from quietus.core.exchange import Headers, Reply, Request
+
+CREDENTIAL: Final = re.compile(
+    r"authorization|cookie|token|secret|credential|password|session|signature|api-?key|access-?key",
+    re.IGNORECASE,
+)
+"""Names of a client's headers that are not kept with its forget: a re-send carries the sidecar's own.
+What makes a repeat recognisable to the store (an idempotency key, say) is kept."""
+
+
+def kept_request(request: Request) -> bytes:
+    """The request without the client's credentials, as bytes to be sealed."""
+    headers = [pair for pair in request.headers if not CREDENTIAL.search(pair[0])]
+    kept = {"method": request.method, "target": request.target, "headers": headers}
+    return json.dumps({**kept, "body": request.body.hex()}).encode()
+
+
+def request_of(plain: bytes) -> Request:
+    """The inverse of `kept_request`."""
+    raw = json.loads(plain)
+    return Request(raw["method"], raw["target"], _headers(raw["headers"]), bytes.fromhex(raw["body"]))
+
+
+def kept_reply(reply: Reply) -> bytes:
+    """The answer, as bytes to be sealed."""
+    kept = {"status": reply.status, "headers": reply.headers, "body": reply.body.hex()}
+    return json.dumps(kept).encode()
+
+
+def reply_of(plain: bytes) -> Reply:
+    """The inverse of `kept_reply`."""
+    raw = json.loads(plain)
+    return Reply(raw["status"], _headers(raw["headers"]), bytes.fromhex(raw["body"]))
+
+
+def _headers(raw: list[list[str]]) -> Headers:
+    return tuple((str(name), str(value)) for name, value in raw)

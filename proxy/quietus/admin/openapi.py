@@ -72,57 +72,62 @@ def _open(text: str) -> dict[str, Any]:
     return {"get": _operation(text, _answers("200", "As it is.", {"type": "object"}), role=None)}
 
 
-def described() -> dict[str, Any]:
-    """The document."""
-    filters = [
-        _query("state", _STRING, "one state, several with commas, or unsettled"),
-        _query("verdict", {"type": "string", "enum": [w.value for w in Word]}, "one verdict"),
-        _query("subject", _STRING, "the raw subject; it is hashed and kept nowhere"),
-        _query("tenant", _STRING, "the raw tenant"),
-        _query("limit", _WHOLE, "of a page"),
-        _query("cursor", _STRING, "`next` of the page before"),
-    ]
-    from_number = _query("after", _WHOLE, "number of the last event that is known")
-    readmission = _object(
-        {"subject": _STRING, "reason": _STRING},
-        {"tenant": _STRING, "old_content": {"type": "string", "enum": ["refuse", "allow_own"]}},
-    )
-    signal = _object(
-        {"kind": {"type": "string", "enum": ["compaction_complete", "epoch"]}, "epoch": _WHOLE},
-        {"incarnation": _STRING, "scope": {"type": "object"}},
-    )
-    paths: dict[str, Any] = {
-        "/v1/erasures": {"get": _operation("List", _answers("200", "A page.", _LIST), filters)},
+_FILTERS: Final = [
+    _query("state", _STRING, "one state, several with commas, or unsettled"),
+    _query("verdict", {"type": "string", "enum": [w.value for w in Word]}, "one verdict"),
+    _query("subject", _STRING, "the raw subject; it is hashed and kept nowhere"),
+    _query("tenant", _STRING, "the raw tenant"),
+    _query("limit", _WHOLE, "of a page"),
+    _query("cursor", _STRING, "`next` of the page before"),
+]
+_FROM: Final = _query("after", _WHOLE, "number of the last event that is known")
+_READMISSION: Final = _object(
+    {"subject": _STRING, "reason": _STRING},
+    {"tenant": _STRING, "old_content": {"type": "string", "enum": ["refuse", "allow_own"]}},
+)
+_SIGNAL: Final = _object(
+    {"kind": {"type": "string", "enum": ["compaction_complete", "epoch"]}, "epoch": _WHOLE},
+    {"incarnation": _STRING, "scope": {"type": "object"}},
+)
+
+
+def _paths() -> dict[str, Any]:
+    return {
+        "/v1/erasures": {"get": _operation("List", _answers("200", "A page.", _LIST), _FILTERS)},
         "/v1/erasures/{id}": {"get": _operation(
             "Show", _answers("200", "The erasure.", _ERASURE),
             [_ID, _query("wait", _WHOLE, "seconds to wait for a change")])},
         "/v1/erasures/{id}/events": {"get": _operation(
-            "Its events", _answers("200", "A page.", _EVENTS), [_ID, from_number])},
+            "Its events", _answers("200", "A page.", _EVENTS), [_ID, _FROM])},
         "/v1/erasures/{id}:verify": _act("verify", "Probe now", "202"),
         "/v1/erasures/{id}:retry": _act("retry", "Wait anew, with a new bound", "202"),
         "/v1/erasures/{id}:release": _act("release", "Lift the restriction, unproven", "200"),
         "/v1/erasures/{id}:escalate": _act("escalate", "Say that people have taken it up", "200"),
         "/v1/subjects:readmit": {"post": _operation(
             "Let a subject write again", _answers("200", "What changed.", {"type": "object"}),
-            body=readmission, role="privacy")},
+            body=_READMISSION, role="privacy")},
         "/v1/signals": {"post": _operation(
             "The store's background work is done", _answers("202", "What it spoke for.", {"type": "object"}),
-            body=signal, role="operator")},
+            body=_SIGNAL, role="operator")},
         "/v1/unmapped": {"get": _operation(
             "Routes that nobody described", _answers("200", "Shapes.", {"type": "object"}))},
         "/v1/audit": {"get": _operation(
-            "The ledger", _answers("200", "JSON lines", _STRING, "application/x-ndjson"), [from_number])},
+            "The ledger", _answers("200", "JSON lines", _STRING, "application/x-ndjson"), [_FROM])},
         "/healthz": _open("The process answers"),
         "/readyz": _open("Calls are decided"),
         "/metrics": _open("Prometheus's text format"),
         "/version": _open("What runs"),
         "/openapi.json": _open("This document"),
     }  # fmt: skip
+
+
+def described() -> dict[str, Any]:
+    """The document."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Quietus admin API", "version": "1"},
         "security": [{"token": []}],
-        "paths": paths,
+        "paths": _paths(),
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": {"Problem": {

@@ -161,7 +161,8 @@ def _names_itself(row: tuple[Item, Scope] | None, text: str, found: Hit) -> bool
     item, its = row
     if found.cause == "key":
         return text == item.key
-    return found.cause == "subject" and text == item.subject and not overlaps(found.erasure.predicate, its)
+    named = found.cause in ("subject", "alias") and text == item.subject
+    return named and not overlaps(found.erasure.predicate, its)
 
 
 def _item_causes(

@@ -9,8 +9,7 @@ import pytest
 from quietus.core.decision import Decision, Question, decide, stricter
 from quietus.core.gate import Gate, Relation
 from quietus.core.operations import UNMAPPED, Call, Operation
-from quietus.core.policy import EFFECTS, Effect, Mode, Policy, Vector, strictness
-from quietus.core.problems import PROBLEMS
+from quietus.core.policy import EFFECTS, Effect, Mode, Policy, Vector
 from quietus.core.scope import UNKNOWN, Scope
 from quietus.core.states import State
 from tests.core.making import POLICIES, World, scope

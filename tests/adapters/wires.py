@@ -107,6 +107,8 @@ class Store:
     def __init__(self, script: Script | bytes = OK) -> None:
         self.script = script
         self.received: list[Received] = []
+        self.faults: list[str] = []
+        """What was forwarded and is no request in the strictest reading."""
         self.connections = 0
         self.arrived = asyncio.Event()
         self.left = asyncio.Event()
@@ -132,6 +134,8 @@ class Store:
                     await self.script(request, reader, writer)
                     if writer.is_closing():
                         return
+        except AssertionError as fault:
+            self.faults.append(str(fault))
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the end of the test, too, is an end of the connection
         finally:

@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from quietus.core.policy import Vector
 from quietus.core.states import State
@@ -126,6 +133,8 @@ class Metrics:
         self._parents: dict[str, _Child] = {}
         self._children: dict[tuple[str, ...], _Child] = {}
         self._sizes: dict[str, int] = {}
+        # The library's switch is for the whole process; `_created` doubles the series and says nothing here.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         for family in _ALL:
             self._parents[family.short] = self._make(family)
             self._announce(family)

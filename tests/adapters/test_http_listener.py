@@ -581,6 +581,18 @@ async def test_an_answer_that_would_break_out_of_its_head_is_not_written() -> No
         assert wire.handler.answers[0].calls == 1
 
 
+async def test_a_fault_of_the_handler_says_nothing() -> None:
+    async with wiring() as wire:
+
+        async def broken(request: Request) -> Told:
+            raise LookupError("alice")
+
+        wire.handler.answer = broken
+        status, headers, body = await wire.ask(post(b"{}"))
+        assert (status, headers["connection"]) == (500, "close")
+        assert b"alice" not in body and json.loads(body)["type"] == "urn:quietus:problem:internal"
+
+
 async def test_closing_lets_what_is_handled_finish() -> None:
     release = asyncio.Event()
 

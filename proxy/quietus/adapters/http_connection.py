@@ -214,7 +214,10 @@ class Connection(BaseProtocol):
         request = Request(message.method, message.path, tuple(head.headers), body)
         if not head.old:
             self._departure.watch(self._ended)
-        answer = await listener.handler.handle(request, principal)
+        try:
+            answer = await listener.handler.handle(request, principal)
+        except Exception:  # it promises not to; if it does, nothing of what it knows may leave
+            return await self._refuse(WireFault("internal", "The request could not be handled."), head)
         close = head.close or self._last or ((self._deaf or self._ended) and not self._messages)
         return await self._answer(answer, head, message.method, close=close)
 

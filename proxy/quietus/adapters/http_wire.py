@@ -254,7 +254,7 @@ def answer_head(
     `declare` leaves the length to the headers, as an answer to HEAD or a 304 has it.
     Raises ValueError where a header would break out of its line.
     """
-    lines = [_STATUS_LINES.get(status) or f"HTTP/1.1 {status} -\r\n"]
+    lines = [_STATUS_LINES.get(status) or f"HTTP/1.1 {status} \r\n"]
     declared: str | None = None
     for name, value in headers:
         fate = _fates.get(name)

@@ -8,7 +8,7 @@ alone counts. Nothing here sends anything.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,6 +19,10 @@ PER_SURFACE: Final = 8
 
 BLOCKING: Final = frozenset({"primary", "index", "cache", "derived", "graph"})
 """Kinds of surfaces that must be clean before an erasure settles."""
+
+
+_EDGES: Final = ".,;:!?()\"'“”‘’«»…"
+"""What may stand around a word without being part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +84,23 @@ class Finding:
     reason: str = ""
 
 
-def wording(text: str, keeps_queries: bool | None, neutral: str) -> str | None:
+def wording(
+    text: str, keeps_queries: bool | None, neutral: str, private: Iterable[str] = ()
+) -> str | None:
     """What a probe may ask with, or None when it may ask with nothing of this text.
 
     A store that keeps no queries is asked with the text itself. Where that is unknown, the text's common
-    words are used, never a distinctive one and never more than half of them. A store that keeps queries
-    gets the fixed neutral query only.
+    words are used, never a distinctive one and never more than half of them: no names, numbers, addresses
+    or identifiers, and no word of `private`. A store that keeps queries gets the fixed neutral query only.
     """
     if keeps_queries is False:
         return text
     if keeps_queries is True:
         return neutral
-    parts = re.findall(r"[^\W\d_]+", text)
-    common = [w for w in parts if w.islower() and len(w) > 2]
-    allowed = max(len(parts) // 2, 0)
-    chosen = common[:allowed]
+    hidden = {word for name in private for word in re.findall(r"[^\W_]+", name.casefold())}
+    parts = [part.strip(_EDGES) for part in text.split()]
+    common = [w for w in parts if w.isalpha() and w.islower() and len(w) > 2 and w not in hidden]
+    chosen = common[: len(parts) // 2]
     return " ".join(chosen) if chosen else neutral
 
 
@@ -107,7 +113,9 @@ def plan(surface: SurfaceFacts, witnesses: Sequence[Witness], turn: int = 0) -> 
     seen: set[Any] = set()
     for witness in witnesses:
         value = getattr(witness, wanted, None)
-        mark = (value, tuple(sorted(witness.capture.items())))
+        # One key, or one text, may stand in several places; a subject is listed over all their paths.
+        place = None if wanted == "subject" else witness.path
+        mark = (value, witness.tenant, witness.subject, place, tuple(sorted(witness.capture.items())))
         if value is None or mark in seen:
             continue
         seen.add(mark)

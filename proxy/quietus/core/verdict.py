@@ -63,6 +63,7 @@ class Evidence:
 
 _CONDITIONS = (
     ("acknowledged", "the store's acknowledgement"),
+    ("settled", "enough clean rounds in a row, after the settling interval"),
     ("primary_clean", "the record itself gone from the primary surface"),
     ("surfaces_enumerated", "an unexpired attestation that the declared surfaces are all there are"),
     ("lineage_tracked", "lineage of derived records"),
@@ -77,6 +78,8 @@ _CONDITIONS = (
 def conclude(evidence: Evidence, through: Iterable[str] = ()) -> Verdict:
     """The verdict over all conditions: total, and never kinder than its weakest evidence."""
     missing = tuple(text for name, text in _CONDITIONS if not getattr(evidence, name))
+    if evidence.released:
+        missing = (*missing, "evidence in place of an operator's release or override")
     shown = tuple(through)
     if evidence.released or not (evidence.settled and evidence.acknowledged and evidence.probed_clean):
         return Verdict(Word.UNCONFIRMED, (), missing)

@@ -54,13 +54,13 @@ class Arrivals:
         reply = await self._whole(flight, opened)
         if isinstance(reply, Answer):
             return reply
-        await self._attribute(flight, reading, reply)
+        seen = await self._attribute(flight, reading, reply)
         # From here to the return there is no await: what is decided is what leaves.
         if self.blocked(flight):
             return self._refused_late(flight)
         judged = None
         if self._concerned(flight) and reading.call.operation is not Operation.IGNORE:
-            judged = self._releaser.judge(flight, reading, reply)
+            judged = self._releaser.judge(flight, reading, reply, seen)
         answered = judged.answered if judged is not None else self._read(reading, reply)
         if self._behind(flight, reading, answered):
             return self._refused_late(flight)
@@ -116,13 +116,15 @@ class Arrivals:
         poured = pour(first, chunks, opened, flight, self._leaves, self._screens)
         return Answer(opened.status, without(opened.headers, FRAMING), poured, finish=opened.abort)
 
-    async def _attribute(self, flight: Flight, reading: Reading, reply: Reply) -> None:
+    async def _attribute(self, flight: Flight, reading: Reading, reply: Reply) -> Answered | None:
+        """Asks whose the rows are that do not say so; returns the answer where it has been read for that."""
         touched = flight.touched or self._decide(flight.question).overlaps
         if not touched or not reading.call.recalls or self._policy().mode is Mode.OBSERVE:
-            return
+            return None
         answered = self._read(reading, reply)
         if answered is not None:
             await self._attribution.attribute(answered.items, reading.call, flight.question.scope)
+        return answered
 
     def _read(self, reading: Reading, reply: Reply) -> Answered | None:
         if reading.call.route == UNMAPPED or reading.call.operation is Operation.IGNORE:

@@ -53,6 +53,8 @@ class Bounds:
     forgets: ForgetLimits = ForgetLimits()
     probes: ProbeLimits = ProbeLimits()
     snapshots: SnapshotLimits = SnapshotLimits()
+    replicas: int = 1
+    """How many servers stand behind the store's address."""
 
 
 @dataclass(slots=True)
@@ -89,121 +91,115 @@ def words_of(profile: Profile) -> frozenset[str]:
     )
 
 
-def assemble(
-    active: Active,
-    ledger: Ledger,
-    keyring: Keyring,
-    clock: Clock,
-    upstream: Upstream,
-    store: str,
-    metrics: Measures,
-    log: Log,
-    new_id: Callable[[], str],
-    entropy: random.Random,
-    status_view: Callable[[Erasure, Verdict], dict[str, Any]],
-    bounds: Bounds = Bounds(),
-) -> Parts:
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the parts are put into: everything that differs between a process, a command and a test."""
+
+    active: Active
+    ledger: Ledger
+    keyring: Keyring
+    clock: Clock
+    upstream: Upstream
+    store: str
+    metrics: Measures
+    log: Log
+    new_id: Callable[[], str]
+    entropy: random.Random
+    status_view: Callable[[Erasure, Verdict], dict[str, Any]]
+    bounds: Bounds = Bounds()
+
+    def profile(self) -> Profile:
+        """The profile in force."""
+        return self.active.profile
+
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self.active.policy
+
+    def verdict(self, erasure: Erasure) -> Verdict:
+        """The verdict on an erasure under the profile's unexpired attestations."""
+        return verdict_of(erasure, attested(self.active.profile, self.clock.now()))
+
+
+def assemble(around: Surroundings) -> Parts:
     """Builds every part around one ledger and one upstream. Nothing is opened or started yet."""
-    erasures = Erasures(ledger, keyring, clock, store)
-    owners = Owners(keyring)
-    screener = Screener(erasures.gate, keyring.pseudonym, keyring.digest)
-    flights = Flights(clock, new_id)
-    prober = Prober(lambda: active.profile, upstream, owners, screener, clock, bounds.probes, metrics)
-    snapshotter = Snapshotter(
-        prober,
-        clock,
-        bounds.snapshots,
-        keyring.pseudonym,
-        keyring.digest,
-        erased_check(owners.digested, lambda scope: bool(erasures.gate.of_subject(scope))),
-        new_id,
-    )
+    bounds, metrics, clock = around.bounds, around.metrics, around.clock
+    erasures = Erasures(around.ledger, around.keyring, clock, around.store)
+    owners = Owners(around.keyring)
+    screener = Screener(erasures.gate, around.keyring.pseudonym, around.keyring.digest)
+    flights = Flights(clock, around.new_id)
+    timetable = Timetable(erasures, around.entropy)
+    prober = Prober(around.profile, around.upstream, owners, screener, clock, bounds.probes, metrics)
+    snapshotter = _snapshotter(around, erasures, owners, prober)
     forgets = Forgets(
-        erasures,
-        lambda: active.profile,
-        lambda: active.policy,
-        upstream,
-        snapshotter,
-        flights,
-        bounds.forgets,
-        metrics,
-        new_id,
-    )
-    timetable = Timetable(erasures, entropy)
+        erasures, around.profile, around.policy, around.upstream, snapshotter, flights, bounds.forgets,
+        metrics, around.new_id,
+    )  # fmt: skip
+    inquiry = Inquiry(erasures, Rounds(prober, metrics, bounds.replicas), snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
-        erasures,
-        forgets,
-        Inquiry(erasures, Rounds(prober, metrics), snapshotter, flights, timetable, metrics, log),
-        flights,
-        timetable,
-        metrics,
-        log,
-        entropy,
-        lambda: active.policy,
+        erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy
     )
-
-    def verdict(erasure: Erasure) -> Verdict:
-        return verdict_of(erasure, attested(active.profile, clock.now()))
-
     releaser = Releaser(
-        erasures,
-        lambda: active.profile,
-        owners,
-        screener,
-        metrics,
-        timetable.leaked,
-        timetable.retry_after,
-        lambda: active.policy.disclose,
+        erasures, around.profile, owners, screener, metrics, timetable.leaked, timetable.retry_after,
+        lambda: around.active.policy.disclose,
+    )  # fmt: skip
+    attribution = Attribution(erasures.gate, owners, screener, prober, clock)
+    shapes = Shapes(words_of(around.active.profile))
+    gateway = Gateway(
+        erasures, around.profile, around.policy, around.upstream, flights, Questions(owners, screener),
+        releaser, _desk(around, erasures, forgets, timetable, releaser), shapes,
+        _arrivals(around, erasures, flights, releaser, attribution), bounds.gateway, metrics, around.log,
+    )  # fmt: skip
+    return Parts(
+        around.active, erasures, gateway, reconciler, timetable, forgets, flights, prober, snapshotter,
+        owners, shapes,
+    )  # fmt: skip
+
+
+def _snapshotter(around: Surroundings, erasures: Erasures, owners: Owners, prober: Prober) -> Snapshotter:
+    return Snapshotter(
+        prober,
+        around.clock,
+        around.bounds.snapshots,
+        around.keyring.pseudonym,
+        around.keyring.digest,
+        erased_check(owners.digested, lambda scope: bool(erasures.gate.of_subject(scope))),
+        around.new_id,
     )
-    desk = ForgetDesk(
+
+
+def _desk(
+    around: Surroundings, erasures: Erasures, forgets: Forgets, timetable: Timetable, releaser: Releaser
+) -> ForgetDesk:
+    return ForgetDesk(
         erasures,
         forgets,
-        lambda: active.policy,
-        upstream,
-        bounds.desk,
-        metrics,
-        lambda erasure: verdict(erasure).word.value,
-        lambda erasure: status_view(erasure, verdict(erasure)),
+        around.policy,
+        around.upstream,
+        around.bounds.desk,
+        around.metrics,
+        lambda erasure: around.verdict(erasure).word.value,
+        lambda erasure: around.status_view(erasure, around.verdict(erasure)),
         timetable.retry_after,
         releaser.foreign,
     )
-    arrivals = Arrivals(
+
+
+def _arrivals(
+    around: Surroundings,
+    erasures: Erasures,
+    flights: Flights,
+    releaser: Releaser,
+    attribution: Attribution,
+) -> Arrivals:
+    return Arrivals(
         erasures,
-        lambda: active.profile,
-        lambda: active.policy,
-        lambda question: decide(question, erasures.gate, active.policy),
+        around.profile,
+        around.policy,
+        lambda question: decide(question, erasures.gate, around.active.policy),
         flights,
         releaser,
-        Attribution(erasures.gate, owners, prober, clock),
-        bounds.gateway.response_bytes,
-        metrics,
-    )
-    shapes = Shapes(words_of(active.profile))
-    gateway = Gateway(
-        erasures,
-        lambda: active.profile,
-        lambda: active.policy,
-        upstream,
-        flights,
-        Questions(owners, screener),
-        releaser,
-        desk,
-        shapes,
-        arrivals,
-        bounds.gateway,
-        metrics,
-        log,
-    )
-    return Parts(
-        active,
-        erasures,
-        gateway,
-        reconciler,
-        timetable,
-        forgets,
-        flights,
-        prober,
-        snapshotter,
-        owners,
-        shapes,
+        attribution,
+        around.bounds.gateway.response_bytes,
+        around.metrics,
     )

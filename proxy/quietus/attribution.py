@@ -14,6 +14,7 @@ from quietus.core.gate import Gate
 from quietus.core.operations import Call, Item
 from quietus.core.probing import Witness
 from quietus.core.scope import UNKNOWN, Scope, Values, Wild
+from quietus.core.screening import Screener
 from quietus.owners import Owners
 from quietus.ports import Clock, UpstreamError
 from quietus.prober import Prober
@@ -29,8 +30,11 @@ SECONDS: Final = 5.0
 class Attribution:
     """Finds the owners of rows."""
 
-    def __init__(self, gate: Gate, owners: Owners, prober: Prober, clock: Clock) -> None:
+    def __init__(
+        self, gate: Gate, owners: Owners, screener: Screener, prober: Prober, clock: Clock
+    ) -> None:
         self._gate = gate
+        self._screener = screener
         self._owners = owners
         self._prober = prober
         self._clock = clock
@@ -58,6 +62,8 @@ class Attribution:
     def _held(self, item: Item, call: Call, scope: Scope) -> bool:
         if item.key is None or item.subject is not None:
             return False
+        if self._screener.keys(item.key, self._owners.path_of(item, call)):
+            return False  # it is dropped for its key
         its = self._owners.scope_of(item, call, scope)
         return its.subject is UNKNOWN and bool(self._gate.restricting(its))
 

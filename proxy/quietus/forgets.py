@@ -26,7 +26,7 @@ from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
 from quietus.profiles.profile import Profile, Reading
-from quietus.recording import Observer
+from quietus.recording import Measures
 from quietus.snapshots import ANSWER, PREDICATE, REQUEST, SNAPSHOT, Predicate, predicate_of
 from quietus.snapshotter import Snapshotter
 
@@ -69,7 +69,7 @@ class Forgets:
         snapshotter: Snapshotter,
         flights: Flights,
         limits: ForgetLimits,
-        metrics: Observer,
+        metrics: Measures,
         new_id: Callable[[], str],
     ) -> None:
         self._erasures = erasures
@@ -211,12 +211,15 @@ class Forgets:
         first = erasure.forwards == 1 and erasure.id in self._readings
         permit = Granted(Purpose.CLIENT if first else Purpose.FORGET)
         self._metrics.count("forget_calls", side="upstream")
+        began = self._erasures.clock.monotonic()
         try:
             opened = await self._upstream.open(outgoing(request), permit)
             reply = await opened.read(self._limits.response_bytes)
         except UpstreamError:
             await self._append(erasure, EventType.UNCLEAR, {"cause": "no answer"})
             return Driven(Stage.UNCLEAR, self._now(erasure))
+        # How fast a store acknowledges is exported, and is evidence of nothing.
+        self._metrics.observe("forget_seconds", self._erasures.clock.monotonic() - began, phase="ack")
         return await self._judge(erasure, reply, reading)
 
     async def _judge(self, erasure: Erasure, reply: Reply, reading: Reading) -> Driven:

@@ -22,7 +22,7 @@ from quietus.forgets import Driven, Forgets, Stage
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
 from quietus.profiles.profile import Reading
-from quietus.recording import Observer
+from quietus.recording import Measures
 from quietus.release import clean_headers
 
 STATUS_PATH = "/.well-known/quietus/erasures/"
@@ -48,7 +48,7 @@ class ForgetDesk:
         policy: Callable[[], Policy],
         upstream: Upstream,
         limits: DeskLimits,
-        metrics: Observer,
+        metrics: Measures,
         verdict: Callable[[Erasure], str],
         status_view: Callable[[Erasure], dict[str, object]],
         retry_after: Callable[[Erasure], float],
@@ -91,8 +91,11 @@ class ForgetDesk:
         if decision.effect is Effect.REFUSE:
             return problem("legal-hold", rule=decision.rule)
         # A client that goes away does not cancel a forget: the work is its own task.
+        began = self._erasures.clock.monotonic()
         work = asyncio.ensure_future(self._forget(question, reading, principal, decision))
-        return await asyncio.shield(work)
+        answer = await asyncio.shield(work)
+        self._metrics.observe("forget_seconds", self._erasures.clock.monotonic() - began, phase="answer")
+        return answer
 
     async def _forget(
         self, question: Question, reading: Reading, principal: str, decision: Decision

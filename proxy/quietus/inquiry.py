@@ -102,7 +102,10 @@ class Inquiry:
         kind = EventType.LEAKED_LATE if late else EventType.LEAKED
         was = erasure.state
         moves = step(was, Happening(kind.value)) is not was
-        await self._append(erasure, kind, {"surfaces": surfaces, "seen": seen}, gate=moves)
+        seen_at = self._clock.now() - (self._clock.monotonic() - started)
+        await self._append(
+            erasure, kind, {"surfaces": surfaces, "seen": seen, "seen_at": seen_at}, gate=moves
+        )
         now = self._erasures.gate.erasures[erasure.id]
         if now.terms.claims_completion:
             for surface in surfaces:

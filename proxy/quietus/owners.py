@@ -94,6 +94,8 @@ class Owners:
         purpose: Values = UNKNOWN
         if item.purpose is not None:
             purpose = frozenset({self._keyring.pseudonym("purpose", item.purpose)})
+        elif call.operation is Operation.WRITE and not isinstance(scope.purpose, Wild):
+            purpose = scope.purpose  # as with the subject: the answer's row is what the request wrote
         elif owner is not None and owner.purpose is not ANY:
             purpose = owner.purpose
         path = self._path(item, scope)

@@ -89,12 +89,15 @@ class Releaser:
 
     # --- judging -------------------------------------------------------------------------------
 
-    def judge(self, flight: Flight, reading: Reading, reply: Reply) -> Judged:
-        """Looks at a whole answer: every scalar and key of it, every row."""
-        try:
-            answered = self._profile().answer(reading, reply)
-        except Unreadable:
-            return Judged(Screening(), None, unreadable=bool(reply.body))
+    def judge(
+        self, flight: Flight, reading: Reading, reply: Reply, answered: Answered | None = None
+    ) -> Judged:
+        """Looks at a whole answer: every scalar and key of it, every row. It may have been read before."""
+        if answered is None:
+            try:
+                answered = self._profile().answer(reading, reply)
+            except Unreadable:
+                return Judged(Screening(), None, unreadable=bool(reply.body))
         return Judged(self.screen(flight, reading, answered), answered)
 
     def screen(self, flight: Flight, reading: Reading, answered: Answered) -> Screening:

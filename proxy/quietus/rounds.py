@@ -47,8 +47,10 @@ class Round:
 class Rounds:
     """Carries out rounds and remedies."""
 
-    def __init__(self, prober: Prober, metrics: Observer) -> None:
+    def __init__(self, prober: Prober, metrics: Observer, replicas: int = 1) -> None:
+        """`replicas` is how many servers stand behind the address: each probe is sent so often, freshly."""
         self._prober = prober
+        self._replicas = replicas
         self._metrics = metrics
 
     async def run(self, erasure: Erasure, snapshot: Snapshot, turn: int, began: float) -> Round:
@@ -70,7 +72,7 @@ class Rounds:
                     "control": "none", "residual": 0, "reason": surface.note}
         known = snapshot.controls.get(surface.name, [])
         findings: list[Finding] = []
-        for probe in self._probes(facts, snapshot, turn):
+        for probe in self._probes(facts, snapshot, turn) * self._replicas:
             finding, items = await self._prober.probe(surface, probe, erasure)
             findings.append(finding)
             if surface.kind == "primary" or surface.enumerates:

@@ -67,14 +67,14 @@ class Screener:
             yield from self._held(Mark("subject", self._pseudonym("subject", text)), "subject")
         if "id" in kinds and len(text) >= ID_LENGTH:
             yield from self._held(Mark("id", self._pseudonym("key", text)), "key")
-        reached: set[str] = set()
+        reached: set[tuple[str, bool]] = set()  # a mention of the name must not hide what is quoted beside it
         for mark in traces(text, kinds, self._digest):
             alias = mark.kind.startswith("alias")
             for hit in self._held(mark, "alias" if alias else "content"):
                 if alias and not hit.erasure.unsettled:
                     continue  # a settled erasure does not make its name unspeakable
-                if hit.erasure.id not in reached:
-                    reached.add(hit.erasure.id)
+                if (hit.erasure.id, alias) not in reached:
+                    reached.add((hit.erasure.id, alias))
                     yield Hit(hit.erasure, hit.cause, strong=not alias)
 
     def _held(self, mark: Mark, cause: str) -> Iterable[Hit]:
@@ -131,16 +131,20 @@ def screen(
             erased[erasure.id] = erasure
 
     rows: dict[int, tuple[Item, Scope]] = {}
+    said = list(scalars)
+    filled = {position for position, _ in said}
     for item in items:
         its = scope_of(item)
         rows[item.position] = (item, its)
         for cause, erasure in _item_causes(item, its, gate, screener, paths_of(item)):
             if erasure is None or erasure.id != own:
                 hit(item.position, cause, erasure)
-        if item.position not in dropped and any(not e.readmitted for e, _ in gate.restricting(its, own)):
+        if item.position in dropped or item.position not in filled:
+            continue  # an empty row says nothing of anybody
+        if any(not e.readmitted for e, _ in gate.restricting(its, own)):
             hit(item.position, "unattributed", None)
     outside = False
-    for position, text in scalars:
+    for position, text in said:
         for found in screener.look(text):
             if found.erasure.id == own or not _in_tenant(found.erasure, scope):
                 continue

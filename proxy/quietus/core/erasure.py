@@ -239,10 +239,11 @@ def _signalled(erasure: Erasure, event: Event) -> Erasure:
 
 
 def _leaked(erasure: Erasure, event: Event) -> Erasure:
+    seen_at = event.facts.get("seen_at", event.at)  # it is noted later than it was met
     return replace(
         _restart(erasure),
-        first_leak_at=erasure.first_leak_at if erasure.first_leak_at is not None else event.at,
-        last_leak_at=event.at,
+        first_leak_at=erasure.first_leak_at if erasure.first_leak_at is not None else seen_at,
+        last_leak_at=max(seen_at, erasure.last_leak_at or seen_at),
         leaked_surfaces=erasure.leaked_surfaces | frozenset(event.facts.get("surfaces", ())),
     )
 

@@ -246,6 +246,8 @@ def test_exposure_is_from_the_acknowledgement_to_the_last_leak() -> None:
     assert (erasure.first_leak_at, erasure.last_leak_at) == (1100.0, 1892.04)
     assert erasure.exposure_seconds == pytest.approx(892.0)
     assert erasure.leaked_surfaces == {"search", "cache"}
+    erasure = story.then(E.LEAKED, at=1900.0, seen_at=1500.0)
+    assert erasure.last_leak_at == 1892.04, "noted later, met earlier"
 
 
 @pytest.mark.requirement("R145")

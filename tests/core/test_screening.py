@@ -160,6 +160,14 @@ def test_a_name_inside_a_text_counts_while_unsettled_and_is_no_evidence(answers:
     assert answers.screen([row(text="Lunch with alice EXAMPLE on Friday")]) == Screening()
 
 
+def test_a_mention_of_the_name_does_not_hide_what_is_quoted_beside_it(answers: Answers) -> None:
+    erasure = answers.alice()
+    alias = alias_mark("alice", digest)
+    assert alias is not None
+    answers.mark(erasure, alias)
+    assert answers.screen([row(text=f"alice: {ALICES}")]).erased == (erasure,)
+
+
 def test_canaries_are_shown_to_nobody_and_are_no_leak(answers: Answers) -> None:
     erasure = answers.alice()
     answers.mark(erasure, Mark("canary", pseudonym("key", "canary-0001")))

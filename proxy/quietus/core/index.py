@@ -1,23 +1,28 @@
 """Finding the erasures that a scope may touch, without walking them all.
 
 Every erasure of a finite subject stands under its subjects, one of finite keys under its keys, and the
-unsettled ones also in a trie of paths, grouped by *class* (state, shape, tenant, purpose).
-Members of a class lie alike to a wide call, so one of each speaks for all. A look-up costs the number of
-classes and the depth of the path, not the number of erasures.
+unsettled ones also in a trie of paths, by tenant, grouped by *class* (state, shape, tenant, purpose).
+Members of a class lie alike to a wide call, so one of each speaks for all. To a call that leaves the tenant
+open those of all tenants lie alike, and stand together once more under SOME. A look-up costs the number of
+classes in the call's tenants and the depth of the path, not the number of erasures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from quietus.core.erasure import Erasure
-from quietus.core.scope import Atom, Path, Paths, Scope, Values, Wild
+from quietus.core.scope import ANY, Atom, Path, Paths, Scope, Values, Wild
 
 Names = dict[str, None]
 Class = tuple[str, bool, bool, bool, Values, Values]
 _K = TypeVar("_K")
+Tenancy = Atom | Wild
+"""A tenant, ANY for the erasures that leave it open, or SOME for all those that name one."""
+SOME: Final = Wild.UNKNOWN
+Groups = dict[Tenancy, dict[Class, Names]]
 
 
 def class_of(erasure: Erasure) -> Class:
@@ -35,8 +40,8 @@ def class_of(erasure: Erasure) -> Class:
 
 @dataclass(slots=True)
 class _Node:
-    at: dict[Class, Names] = field(default_factory=dict)
-    below: dict[Class, Names] = field(default_factory=dict)
+    at: Groups = field(default_factory=dict)
+    below: Groups = field(default_factory=dict)
 
 
 class Index:
@@ -78,7 +83,7 @@ class Index:
         exact_subject = not isinstance(scope.subject, Wild)
         exact_key = not isinstance(scope.key, Wild)
         many_paths = not isinstance(scope.path, Wild) and len(scope.path) > 1
-        for groups in self._groups(scope.path):
+        for groups in self._groups(scope):
             for kind, members in groups.items():
                 has_subject, has_key = kind[2], kind[3]
                 if (has_subject and exact_subject) or (has_key and exact_key):
@@ -94,9 +99,10 @@ class Index:
         """Erasures that may cover all of `predicate`."""
         found = {**self.of_subjects(predicate.subject), **self.of_keys(predicate.key)}
         for node in self._ancestors(predicate.path):
-            for kind, members in node.at.items():
-                if not kind[2] and not kind[3]:
-                    found.update(members)
+            for tenancy in _tenancies(predicate.tenant):
+                for kind, members in node.at.get(tenancy, {}).items():
+                    if not kind[2] and not kind[3]:
+                        found.update(members)
         return found
 
     def in_tenant(self, tenant: Values) -> bool:
@@ -105,13 +111,14 @@ class Index:
             return bool(self._tenants)
         return None in self._tenants or any(atom in self._tenants for atom in tenant)
 
-    def _groups(self, paths: Paths) -> Iterator[dict[Class, Names]]:
-        for node in self._ancestors(paths):
-            yield node.at
-        for path in [()] if isinstance(paths, Wild) else paths:
+    def _groups(self, scope: Scope) -> Iterator[dict[Class, Names]]:
+        tenancies = _tenancies(scope.tenant)
+        for node in self._ancestors(scope.path):
+            yield from (node.at[tenancy] for tenancy in tenancies if tenancy in node.at)
+        for path in [()] if isinstance(scope.path, Wild) else scope.path:
             node_at = self._nodes.get(path)
             if node_at:
-                yield node_at.below
+                yield from (node_at.below[tenancy] for tenancy in tenancies if tenancy in node_at.below)
 
     def _ancestors(self, paths: Paths) -> Iterator[_Node]:
         spots: set[Path] = {()}
@@ -146,9 +153,24 @@ class Index:
             for depth in range(len(path) + 1):
                 spot = path[:depth]
                 node = self._nodes.setdefault(spot, _Node())
-                _set(node.at if depth == len(path) else node.below, kind, erasure.id, by)
+                groups = node.at if depth == len(path) else node.below
+                for tenancy in _standing(erasure.predicate.tenant):
+                    shared = (*kind[:4], SOME, kind[5]) if tenancy is SOME else kind
+                    _set(groups.setdefault(tenancy, {}), shared, erasure.id, by)
+                    if not groups[tenancy]:
+                        del groups[tenancy]
                 if not node.at and not node.below:
                     del self._nodes[spot]
+
+
+def _standing(tenant: Values) -> tuple[Tenancy, ...]:
+    """Where an erasure of this tenant stands."""
+    return (ANY,) if isinstance(tenant, Wild) else (SOME, *tenant)
+
+
+def _tenancies(tenant: Values) -> tuple[Tenancy, ...]:
+    """Where the erasures stand that a scope of this tenant may touch."""
+    return (ANY, SOME) if isinstance(tenant, Wild) else (ANY, *tenant)
 
 
 def _set(index: dict[_K, Names], key: _K, name: str, by: int) -> None:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from prometheus_client import CollectorRegistry
-from tests.virtual_clock import VirtualClock
 
 from quietus.answers import Answer
-from quietus.assembly import Active, Bounds, Parts, assemble
+from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
 from quietus.core.erasure import Erasure
 from quietus.core.exchange import Headers, Reply, Request, header
 from quietus.keys import Keyring
@@ -28,6 +27,7 @@ from quietus.ports import Ledger, OpenReply, Permit, UpstreamError
 from quietus.profiles.loader import load_profile
 from quietus.profiles.profile import Profile
 from quietus.views import status_view
+from tests.virtual_clock import VirtualClock
 
 JSON = ("Content-Type", "application/json")
 
@@ -130,7 +130,7 @@ class World:
         if store:
             loaded = loaded.with_store(**store)
         ids = itertools.count(1)
-        self.parts: Parts = assemble(
+        self.parts: Parts = assemble(Surroundings(
             Active(loaded, load_policy(policy)),
             self.ledger,
             self.keyring,
@@ -143,7 +143,7 @@ class World:
             random.Random(seed),
             lambda erasure, verdict: status_view(erasure, verdict=verdict),
             bounds,
-        )
+        ))
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> World:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import resource
@@ -17,8 +18,8 @@ from prometheus_client import CollectorRegistry
 
 from quietus.adapters.http import HttpListener, ListenerLimits
 from quietus.adapters.http_client import HttpUpstream, UpstreamLimits
-from quietus.admin.server import AdminServer
-from quietus.assembly import Active, Bounds, Parts, assemble
+from quietus.admin.server import AdminServer, running_version
+from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
 from quietus.config import Settings
 from quietus.forgets import ForgetLimits
 from quietus.forgetting import DeskLimits
@@ -86,6 +87,7 @@ def bounds_of(settings: Settings) -> Bounds:
         forgets=ForgetLimits(timeouts.barrier, response),
         probes=ProbeLimits(limits.probes_in_flight_max, limits.probe_rate_per_second, response),
         snapshots=SnapshotLimits(limits.snapshot_records_max, limits.snapshot_seconds_max),
+        replicas=settings.store.http.replicas,
     )
 
 
@@ -102,7 +104,7 @@ class Sidecar:
         self.settings = settings
         self.clock = clock or SystemClock()
         self.registry = registry or CollectorRegistry()
-        self.metrics = Metrics(self.registry, settings.store.name)
+        self.metrics = Metrics(self.registry, settings.store.name, running_version())
         self.log = structlog.get_logger()
         http = settings.store.http
         timeouts = settings.timeouts
@@ -115,7 +117,7 @@ class Sidecar:
         )
         self.active = Active(load_profile(settings.store.profile), load_policy(settings.policy))
         ledger, self.keyring = open_ledger(settings)
-        self.parts: Parts = assemble(
+        self.parts: Parts = assemble(Surroundings(
             self.active,
             ledger,
             self.keyring,
@@ -128,7 +130,7 @@ class Sidecar:
             random.Random(secrets.randbits(64)),
             lambda erasure, verdict: status_view(erasure, verdict=verdict),
             bounds_of(settings),
-        )
+        ))
         self.reloader = Reloader(self.active, settings.store.profile, settings.policy, self.log)
         self.listener = HttpListener(
             self.parts.gateway,
@@ -148,6 +150,7 @@ class Sidecar:
 
     async def start(self) -> None:
         """Opens the ledger, loads it, and listens. Raises LedgerRefused, ListenerRefused, OSError."""
+        await self.admin.start_probes()
         await self.parts.erasures.load()
         self.parts.timetable.start()
         await publish(self.parts, self.metrics)
@@ -201,6 +204,9 @@ async def serve(settings: Settings) -> None:
 def harden() -> None:
     """No core dumps, and files that only the owner reads."""
     os.umask(0o077)
+    # aiohttp tells tracebacks to the standard log; they may quote what a client sent.
+    logging.getLogger().addHandler(logging.NullHandler())
+    logging.getLogger("aiohttp").propagate = False
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

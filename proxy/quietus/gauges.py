@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import Protocol
 
@@ -41,7 +40,7 @@ async def publish(parts: Parts, metrics: Gauge) -> None:
             for name, days in _WITHIN:
                 due[name] += left <= days * 86400.0
         if place % _CHUNK == _CHUNK - 1:
-            await asyncio.sleep(0)
+            await parts.erasures.clock.sleep(0)
     for state, count in states.items():
         metrics.set("erasures", count, state=state)
     for verdict, count in verdicts.items():

@@ -170,6 +170,12 @@ class KeySettings(_Section):
     file: Path | None = Field(default=None, description="made, 0600, for a new and empty ledger only; beside the ledger as `NAME.keys.json` when not given")
 
 
+class HealthSettings(_Section):
+    """A second listener for the kubelet."""
+
+    listen: Listen | None = Field(default=None, description="where only `/startupz`, `/healthz` and `/readyz` are answered; nowhere when not given")
+
+
 class Limits(_Section):
     """What is bounded, and where."""
 
@@ -207,6 +213,8 @@ class Settings(_Section):
     keys: KeySettings = KeySettings()
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
+    health: HealthSettings = HealthSettings()
+    workers: Literal[1] = Field(default=1, description="processes that serve; one, until replicas share a ledger")
 
     @property
     def keys_path(self) -> Path | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from aiohttp import web
 
 from quietus.admin.office import OFFICE
+from quietus.assembly import Parts
+from quietus.erasures import Erasures
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -16,7 +18,10 @@ async def healthz(_request: web.Request) -> web.StreamResponse:
 
 async def readyz(request: web.Request) -> web.StreamResponse:
     """Whether calls are decided: not before the ledger is read, nor while the gate is shut for everything."""
-    erasures = request.app[OFFICE].erasures
+    return _standing(request.app[OFFICE].erasures)
+
+
+def _standing(erasures: Erasures) -> web.Response:
     cause = erasures.closed_cause if erasures.loaded else erasures.closed_cause or "loading"
     if cause is not None:
         return web.json_response({"status": "closed", "cause": cause}, status=503)
@@ -32,3 +37,29 @@ async def metrics(request: web.Request) -> web.StreamResponse:
 async def version(request: web.Request) -> web.StreamResponse:
     """What runs."""
     return web.json_response({"version": request.app[OFFICE].version, "api": "quietus/v1"})
+
+
+def build_probes(parts: Parts) -> web.Application:
+    """The listener for the kubelet: three probes with separate meanings, and nothing else.
+
+    `/startupz` is 200 once the ledger is loaded, `/healthz` while the process answers (never because of the
+    store or the ledger), `/readyz` while calls are decided.
+    """
+    app = web.Application()
+    app[OFFICE_PARTS] = parts
+    app.router.add_get("/startupz", _startupz)
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/readyz", _readyz)
+    return app
+
+
+OFFICE_PARTS = web.AppKey("parts", Parts)
+
+
+async def _startupz(request: web.Request) -> web.StreamResponse:
+    loaded = request.app[OFFICE_PARTS].erasures.loaded
+    return web.json_response({"status": "started" if loaded else "loading"}, status=200 if loaded else 503)
+
+
+async def _readyz(request: web.Request) -> web.StreamResponse:
+    return _standing(request.app[OFFICE_PARTS].erasures)

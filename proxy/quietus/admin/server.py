@@ -79,6 +79,8 @@ class AdminServer:
         self._app = build(parts, metrics, tokens, settings.admin)
         self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False)
         self._port = 0
+        self._probes_at = settings.health.listen
+        self._probes = web.AppRunner(health.build_probes(parts), access_log=None, handle_signals=False)
 
     async def start(self) -> None:
         """Listens. Raises OSError when the address is taken."""
@@ -86,6 +88,12 @@ class AdminServer:
         await self._runner.setup()
         await web.TCPSite(self._runner, host, port).start()
         self._port = int(self._runner.addresses[0][1])
+
+    async def start_probes(self) -> None:
+        """Listens for the kubelet, before the ledger is loaded. Raises OSError."""
+        if self._probes_at is not None:
+            await self._probes.setup()
+            await web.TCPSite(self._probes, *address(self._probes_at)).start()
 
     @property
     def url(self) -> str:
@@ -96,3 +104,4 @@ class AdminServer:
     async def stop(self) -> None:
         """Stops listening and closes what is open."""
         await self._runner.cleanup()
+        await self._probes.cleanup()

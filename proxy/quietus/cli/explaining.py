@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from rich.table import Table
 
 from quietus.app import SystemClock
-from quietus.assembly import Active, Parts, assemble
+from quietus.assembly import Active, Parts, Surroundings, assemble
 from quietus.cli.replay import replay
 from quietus.cli.root import fail, guarded, say, screen
 from quietus.core.decision import Decision
@@ -57,7 +57,7 @@ async def parts_of(settings: Settings) -> Parts:
     kept = path is not None and path.is_file() and keys is not None
     keyring = Keyring.load_or_make(keys, ledger_is_new=False) if kept and keys else Keyring.fresh()
     active = Active(load_profile(settings.store.profile), load_policy(settings.policy))
-    parts = assemble(
+    parts = assemble(Surroundings(
         active,
         MemoryLedger(),
         keyring,
@@ -69,7 +69,7 @@ async def parts_of(settings: Settings) -> Parts:
         _no_id,
         random.Random(0),
         lambda erasure, verdict: status_view(erasure, verdict=verdict),
-    )
+    ))
     await parts.erasures.load()
     if kept and path is not None:
         replay(path, keyring, parts.erasures.gate)

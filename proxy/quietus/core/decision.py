@@ -55,9 +55,27 @@ class Decision:
 def decide(question: Question, gate: Gate, policy: Policy) -> Decision:
     """The decision for a call as the gate stands now. Of several erasures the strictest answer wins."""
     operation = question.call.operation
+    touching = [] if operation is Operation.IGNORE else gate.restricting(question.scope)
+    if touching or operation is Operation.WRITE:
+        return _decide(question, gate, policy, touching)
+    call, memory = question.call, policy.memory
+    key = (
+        operation, call.route, question.failure, question.vectors,
+        *memory.told_apart(_names(call.scope.tenant), question.principal, _names(call.scope.purpose)),
+    )  # fmt: skip
+    found: Decision | None = memory.decisions.get(key)
+    if found is None:
+        found = _decide(question, gate, policy, touching)
+        memory.keep(memory.decisions, key, found)
+    return found
+
+
+def _decide(
+    question: Question, gate: Gate, policy: Policy, touching: list[tuple[Erasure, Relation]]
+) -> Decision:
+    operation = question.call.operation
     base = _facts(question)
     strictest: tuple[int, Rule, Erasure | None, Facts] | None = None
-    touching = [] if operation is Operation.IGNORE else gate.restricting(question.scope)
     for facts, erasure in _cases(question, base, gate, touching):
         rule = policy.first(facts)
         rank = strictness(operation, rule.effect)
@@ -81,9 +99,13 @@ def decide(question: Question, gate: Gate, policy: Policy) -> Decision:
 
 def stricter(a: Decision, b: Decision, operation: Operation) -> Decision:
     """The stricter of two decisions on one call; both sets of erasures are kept."""
+    if a is b:
+        return a
     first, second = (b, a) if _rank(b, operation) > _rank(a, operation) else (a, b)
     seen = {e.id for e in first.erasures}
     more = tuple(e for e in second.erasures if e.id not in seen)
+    if not more:
+        return first
     return replace(first, erasures=(*first.erasures, *more))
 
 
@@ -121,22 +143,26 @@ def _cases(
     operation = question.call.operation
     if operation is Operation.IGNORE:
         return
+    if operation is Operation.WRITE:
+        yield from _of_writers(question, base, gate)
     for erasure, how in touching:
         subject = "readmitted" if erasure.readmitted else None
         write = base.write | _quarantine(erasure, operation, question.scope.path)
         if erasure.readmitted and erasure.state is State.RELAPSED and how is Relation.INSIDE:
             how = Relation.WIDER  # a subject let in again is screened; their scope is not shut
         yield replace(base, erasure=how, state=erasure.state, subject=subject, write=write), erasure
-    if operation is not Operation.WRITE:
-        return
+    if operation is Operation.WRITE:
+        for erasure in question.named:
+            yield replace(base, erasure=Relation.WIDER, state=erasure.state), erasure
+
+
+def _of_writers(question: Question, base: Facts, gate: Gate) -> Iterable[tuple[Facts, Erasure]]:
     # Who lost single keys was not erased: a write that names no key is none of these.
     keyed = not isinstance(question.scope.key, Wild)
     named = [e for e in gate.of_subject(question.scope) if keyed or isinstance(e.predicate.key, Wild)]
     for erasure in (*named, *question.owned):
         status = "readmitted" if erasure.readmitted else "tombstoned"
         yield replace(base, erasure=Relation.INSIDE, state=erasure.state, subject=status), erasure
-    for erasure in question.named:
-        yield replace(base, erasure=Relation.WIDER, state=erasure.state), erasure
 
 
 def _quarantine(erasure: Erasure, operation: Operation, paths: Paths) -> frozenset[Vector]:

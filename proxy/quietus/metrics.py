@@ -179,7 +179,7 @@ class Metrics:
             self._child(family.short, family.kind, dict(zip(own, values, strict=True)))
 
     def _child(self, name: str, kind: Kind, labels: Mapping[str, str]) -> _Child:
-        key = (name, kind, *itertools.chain.from_iterable(labels.items()))
+        key = (name, kind, *labels, *labels.values())
         found = self._children.get(key)
         if found is None:
             found = self._born(name, kind, labels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from quietus.core.exchange import Request
@@ -16,7 +15,9 @@ CONDITIONAL: Final = frozenset(
 def outgoing(request: Request, *, screened: bool = False) -> Request:
     """The request less `Quietus-*` and `Prefer`; where the answer is screened, unconditional."""
     headers = tuple(pair for pair in request.headers if not _ours(pair[0].lower(), screened))
-    return request if len(headers) == len(request.headers) else replace(request, headers=headers)
+    if len(headers) == len(request.headers):
+        return request
+    return Request(request.method, request.target, headers, request.body)
 
 
 def _ours(name: str, screened: bool) -> bool:

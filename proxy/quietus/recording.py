@@ -53,9 +53,9 @@ class Recorder:
         self._metrics.count(
             "operations", wire=self._wire, operation=operation, effect=effect, rule=decision.rule, mode=mode
         )
-        for vector in sorted(decision.vectors - {Vector.RACE}):
+        for vector in sorted(decision.vectors - {Vector.RACE}) if decision.vectors else ():
             self._metrics.count("laundering_attempts", vector=vector.value, effect=effect)
-        if decision.problem == "erased-subject":
+        if decision.problem == "erased-subject" or Vector.RESTATED_CONTENT in decision.vectors:
             self._metrics.count("resurrections", vector="reingest")
         if decision.effect is not Effect.ALLOW:
             self._log.info(

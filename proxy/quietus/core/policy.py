@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from quietus.core.gate import Relation
+from quietus.core.memory import Memory
 from quietus.core.operations import Operation
 from quietus.core.states import UNSETTLED, State
 
@@ -203,7 +205,28 @@ class Policy(BaseModel):
 
     def first(self, facts: Facts) -> Rule:
         """The first rule that matches."""
-        return next(rule for rule in self.rules if matches(rule.when, facts))
+        memory = self.memory
+        key = (
+            facts.operation, facts.erasure, facts.state, facts.subject, facts.write, facts.route,
+            facts.failure, *memory.told_apart(facts.tenant, facts.principal, facts.purpose),
+        )  # fmt: skip
+        found: Rule | None = memory.firsts.get(key)
+        if found is None:
+            found = next(rule for rule in self.rules if matches(rule.when, facts))
+            memory.keep(memory.firsts, key, found)
+        return found
+
+    @property
+    def memory(self) -> Memory:
+        """What this policy has answered before."""
+        found = self._memory
+        if found.policy is not self:  # a changed copy of a policy has taken it along
+            found = self.__dict__["_memory"] = Memory(self)
+        return found
+
+    @cached_property
+    def _memory(self) -> Memory:
+        return Memory(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ A path is a tuple of segments, so that `a/b` covers `a/b/c` and not `a/bc`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -36,6 +36,7 @@ UNKNOWN: Final = Wild.UNKNOWN
 Values = frozenset[Atom] | Wild
 Paths = frozenset[Path] | Wild
 
+_EMPTY: Final[frozenset[Atom]] = frozenset()
 DIMENSIONS: Final = ("tenant", "subject", "purpose", "path", "key")
 
 
@@ -55,9 +56,10 @@ class Scope:
     key: Values = ANY
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            if getattr(self, item.name) == frozenset():
-                raise ValueError(f"scope: {item.name} is an empty set; leave it ANY or refuse the call")
+        # Several are made for each row of an answer, so the name is looked up only when one is at fault.
+        if _EMPTY in (self.tenant, self.subject, self.purpose, self.path, self.key):
+            name = next(name for name in DIMENSIONS if getattr(self, name) == _EMPTY)
+            raise ValueError(f"scope: {name} is an empty set; leave it ANY or refuse the call")
 
     @property
     def unknown(self) -> tuple[str, ...]:

@@ -66,7 +66,9 @@ class Inquiry:
             await self._remedy(current, predicate, result)
         elif result.uncontrolled and result.reached and current.state is not State.SETTLED:
             await self._renew_controls(current, predicate, snapshot, result.uncontrolled)
-        progress.failures = progress.failures + 1 if result.outcome == "inconclusive" else 0
+        # Past its bound, a store that goes on leaking is asked less and less often.
+        late = result.outcome == "leaking" and self._now(erasure).state is State.VIOLATION
+        progress.failures = progress.failures + 1 if late or result.outcome == "inconclusive" else 0
         return True
 
     def _came_back(self, result: Round) -> bool:
@@ -82,6 +84,9 @@ class Inquiry:
         if before is not None and now is not None and now < before:
             self._metrics.count("violations", cause="epoch_regression")
             await self._append(erasure, EventType.LEAKED_LATE, {"cause": "epoch_regression"}, gate=True)
+        return self._now(erasure)
+
+    def _now(self, erasure: Erasure) -> Erasure:
         return self._erasures.gate.erasures[erasure.id]
 
     async def _note(self, erasure: Erasure, result: Round, counted: bool) -> None:

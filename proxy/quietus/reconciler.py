@@ -110,7 +110,11 @@ class Reconciler:
 
     def _again(self, name: str, progress: Progress) -> None:
         erasure = self._erasures.gate.erasures[name]
-        progress.next_at = pace(erasure, progress, self._clock.monotonic(), self._entropy.random())
+        now = self._clock.monotonic()
+        at = pace(erasure, progress, now, self._entropy.random())
+        if erasure.unsettled and not erasure.overdue and progress.bound_at > now:
+            at = min(at, progress.bound_at)  # whatever it waits for: being overdue is noticed in time
+        progress.next_at = now if name in self._table.leaks else at  # told while it was busy
 
     async def _do(self, name: str, progress: Progress, now: float) -> None:
         erasure = self._erasures.gate.erasures[name]

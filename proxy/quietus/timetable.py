@@ -121,7 +121,8 @@ class Timetable:
             return
         if event.type in DISTURBANCES:
             progress.interval_from = now
-            progress.rounds = 0
+            if event.type not in (EventType.LEAKED, EventType.LEAKED_LATE):
+                progress.rounds = 0  # a store that goes on leaking is not asked ever faster
         if event.type is EventType.ACCEPTED:
             progress.failures = 0
             progress.next_at = now

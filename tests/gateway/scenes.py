@@ -7,11 +7,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import yaml
+
 from quietus.core.events import Event
 from quietus.core.exchange import Reply, Request
 from quietus.core.states import State
 from quietus.legacy.faults import Faults
 from quietus.ports import Permit, UpstreamError
+from quietus.profiles.loader import find_profile, parse_profile
+from quietus.profiles.profile import Profile
 from tests.world import JSON, Embedded, World
 
 ALICE = "Alice Moreau keeps her spare key under the third flower pot by the gate"
@@ -126,6 +130,18 @@ def says(status: int, document: Any, kind: str = "application/json") -> Reply:
 def lost() -> UpstreamError:
     """An answer that never came, to a request that was sent."""
     return UpstreamError("no answer", sent=True)
+
+
+def profiled(**changes: Any) -> Profile:
+    """The memory tool's profile with other sections; None takes one out."""
+    document = yaml.safe_load(find_profile("memory-tool").read_text())
+    for name, value in changes.items():
+        if value is None:
+            document.pop(name)
+        else:
+            document[name] = value(document[name]) if callable(value) else value
+    document["store"].update(SHORT)
+    return parse_profile(yaml.safe_dump(document))
 
 
 async def turn(world: World) -> None:

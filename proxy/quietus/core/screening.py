@@ -145,8 +145,10 @@ def screen(
             hit(item.position, "unattributed", None)
     outside = False
     for position, text in said:
+        # A row lies in its own tenant, wherever the call reaches.
+        here = rows[position][1] if position in rows else scope
         for found in screener.look(text):
-            if found.erasure.id == own or not _in_tenant(found.erasure, scope):
+            if found.erasure.id == own or not _in_tenant(found.erasure, here):
                 continue
             if position is None:
                 outside = True

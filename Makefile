@@ -6,9 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types lock docs clean
+.PHONY: help run test lint types bench lock docs clean
 
 help:  ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -20,10 +21,13 @@ test: lint types  ## install what the tests need, and run every check
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/test.stamp  ## ruff
-	$(BIN)/ruff check proxy scripts tests
+	$(BIN)/ruff check proxy scripts tests bench
 
 types: $(VENV)/test.stamp  ## mypy --strict
 	$(BIN)/mypy --strict
+
+bench: $(VENV)/test.stamp  ## CPU and latency beside its peers: a table, and bench.json (BENCH_ARGS=--help)
+	$(BIN)/python -m bench $(BENCH_ARGS)
 
 docs: $(VENV)/test.stamp  ## write what is generated: docs/requirements.md and the tables made from code
 	$(BIN)/python scripts/requirements.py

@@ -208,7 +208,7 @@ class Connection(BaseProtocol):
             head = http_wire.read_head(message)
             body = await self._body(head, payload) if payload is not EMPTY_PAYLOAD else b""
         except WireFault as fault:
-            return await self._refuse(fault, head)
+            return await self._refuse(fault, head, message.method)
         principal = ANONYMOUS if head.authorization is None else listener.principal(head.authorization)
         http_wire.name_request(head, listener.request_id())
         request = Request(message.method, message.path, tuple(head.headers), body)
@@ -217,7 +217,7 @@ class Connection(BaseProtocol):
         try:
             answer = await listener.handler.handle(request, principal)
         except Exception:  # it promises not to; if it does, nothing of what it knows may leave
-            return await self._refuse(WireFault("internal", "The request could not be handled."), head)
+            return await self._refuse(WireFault("internal", "The request failed here."), head, message.method)
         close = head.close or self._last or ((self._deaf or self._ended) and not self._messages)
         return await self._answer(answer, head, message.method, close=close)
 
@@ -251,10 +251,10 @@ class Connection(BaseProtocol):
             self._deadline.clear()
         return bytes(buffer)
 
-    async def _refuse(self, fault: WireFault, head: Head | None = None) -> bool:
+    async def _refuse(self, fault: WireFault, head: Head | None = None, method: str = "GET") -> bool:
         self._deaf = True
         answer = self._listener.handler.refuse(fault.problem, fault.detail)
-        return await self._answer(answer, head, "GET", close=True)
+        return await self._answer(answer, head, method, close=True)
 
     # Ends
 

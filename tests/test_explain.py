@@ -89,7 +89,8 @@ async def test_explain_is_what_the_sidecar_decides(told: Told, tmp_path: Path) -
 
     said = explained(await parts_of(settings), request)
 
-    running = World(policy=told.policy, profile=PROFILE, ledger=SqliteLedger(settings.ledger.path), keyring=keyring)
+    ledger = SqliteLedger(settings.ledger.path)
+    running = World(policy=told.policy, profile=PROFILE, ledger=ledger, keyring=keyring)
     await running.parts.erasures.load()
     gateway = running.parts.gateway
     reading = running.parts.active.profile.read(request)

@@ -130,20 +130,22 @@ class World:
         if store:
             loaded = loaded.with_store(**store)
         ids = itertools.count(1)
-        self.parts: Parts = assemble(Surroundings(
-            Active(loaded, load_policy(policy)),
-            self.ledger,
-            self.keyring,
-            self.clock,
-            self.upstream,
-            "memories",
-            self.metrics,
-            self.log,
-            lambda: f"er_{seed}_{next(ids):04d}",
-            random.Random(seed),
-            lambda erasure, verdict: status_view(erasure, verdict=verdict),
-            bounds,
-        ))
+        self.parts: Parts = assemble(
+            Surroundings(
+                Active(loaded, load_policy(policy)),
+                self.ledger,
+                self.keyring,
+                self.clock,
+                self.upstream,
+                "memories",
+                self.metrics,
+                self.log,
+                lambda: f"er_{seed}_{next(ids):04d}",
+                random.Random(seed),
+                lambda erasure, verdict: status_view(erasure, verdict=verdict),
+                bounds,
+            )
+        )
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> World:
@@ -164,7 +166,9 @@ class World:
 
     # --- as an agent ---------------------------------------------------------------------------
 
-    def start(self, method: str, target: str, body: Any = None, headers: Headers = ()) -> asyncio.Task[Answer]:
+    def start(
+        self, method: str, target: str, body: Any = None, headers: Headers = ()
+    ) -> asyncio.Task[Answer]:
         """Begins a call through the sidecar."""
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         given = (("Host", "store"), *((JSON,) if body is not None else ()), *headers)

@@ -135,7 +135,8 @@ def assemble(around: Surroundings) -> Parts:
         erasures, around.profile, around.policy, around.upstream, snapshotter, flights, bounds.forgets,
         metrics, around.new_id,
     )  # fmt: skip
-    inquiry = Inquiry(erasures, Rounds(prober, metrics, bounds.replicas), snapshotter, flights, timetable, metrics, around.log)
+    rounds = Rounds(prober, metrics, bounds.replicas)
+    inquiry = Inquiry(erasures, rounds, snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
         erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy
     )

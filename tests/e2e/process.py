@@ -77,7 +77,10 @@ class Quietus:
         ready = self.folder / "ready.json"
         ready.unlink(missing_ok=True)
         config = {
-            "store": {"profile": self.profile, "http": {"listen": "127.0.0.1:0", "upstream": self.upstream}},
+            "store": {
+                "profile": self.profile,
+                "http": {"listen": "127.0.0.1:0", "upstream": self.upstream},
+            },
             "policy": self.policy,
             "ledger": {"url": f"sqlite:///{self.folder}/ledger.db"},
             "admin": {"listen": "127.0.0.1:0"},
@@ -123,7 +126,9 @@ class Quietus:
 
     # --- asking ----------------------------------------------------------------------------------
 
-    def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Response:
+    def call(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Response:
         return request(method, self.data + path, body, headers)
 
     def office(self, path: str, method: str = "GET", body: Any = None) -> Any:

@@ -48,7 +48,10 @@ async def _fifty(sidecar: Quietus, store: Held, streams: bool = True) -> list[tu
     """Fifty recalls before the fence; half are let go after the acknowledgement, half after SETTLED."""
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector) as session:
-        plans = [(("soon", "late")[i % 2], streams and i % 3 == 0, ("alice", None)[i // 2 % 2]) for i in range(50)]
+        plans = [
+            (("soon", "late")[i % 2], streams and i % 3 == 0, ("alice", None)[i // 2 % 2])
+            for i in range(50)
+        ]
         tasks = [
             asyncio.ensure_future(_recall(session, sidecar.data, door, stream, subject))
             for door, stream, subject in plans

@@ -54,7 +54,14 @@ def test_nothing_planted_is_found(tmp_path: Path) -> None:
         return answer.status
 
     assert call("POST", "/v1/memories", row) == 201
-    assert call("POST", "/v1/memories", {**row, "key": "bob-1", "value": "Bob likes tea", "retention": {"subject": "bob"}}) == 201  # noqa: E501
+    assert (
+        call(
+            "POST",
+            "/v1/memories",
+            {**row, "key": "bob-1", "value": "Bob likes tea", "retention": {"subject": "bob"}},
+        )
+        == 201
+    )  # noqa: E501
     assert call("POST", "/v1/forget", {"subject": SUBJECT}) == 202
     refused = [
         call("POST", "/v1/recall", {"query": TEXT, "subject": SUBJECT}),
@@ -81,7 +88,11 @@ def test_nothing_planted_is_found(tmp_path: Path) -> None:
         f"GET /{TEXT} HTTP/1.1\r\nHost: {SUBJECT}\r\n\r\n",
     ):
         said.append(_raw(sidecar.data, head.encode()))
-    for path in (f"/v1/erasures/{SUBJECT}", f"/v1/erasures?subject={SUBJECT}", f"/v1/{TEXT.replace(' ', '+')}"):
+    for path in (
+        f"/v1/erasures/{SUBJECT}",
+        f"/v1/erasures?subject={SUBJECT}",
+        f"/v1/{TEXT.replace(' ', '+')}",
+    ):
         answer = request("GET", sidecar.admin + path, None, {"Authorization": f"Bearer {SECRET}"})
         assert answer.status == 401
         said.append(answer.body)
@@ -98,8 +109,12 @@ def test_nothing_planted_is_found(tmp_path: Path) -> None:
         assert call(method, path, body) >= 500
     metrics = request("GET", f"{sidecar.admin}/metrics")
     status = sidecar.office("/v1/erasures")
-    audit = request("GET", f"{sidecar.admin}/v1/audit", None, {
-        "Authorization": f"Bearer {(tmp_path / 'admin.token').read_text().strip()}"})
+    audit = request(
+        "GET",
+        f"{sidecar.admin}/v1/audit",
+        None,
+        {"Authorization": f"Bearer {(tmp_path / 'admin.token').read_text().strip()}"},
+    )
     unmapped = sidecar.office("/v1/unmapped")
     kept = {
         path.name: path.read_bytes()
@@ -108,8 +123,13 @@ def test_nothing_planted_is_found(tmp_path: Path) -> None:
     }
     assert {"ledger.db", "ledger.db-wal", "log.jsonl"} <= set(kept)
     assert b"quietus_operations_total" in metrics.body and len(audit.body) > 500
-    places = {**kept, "metrics": metrics.body, "erasures": repr(status).encode(), "audit": audit.body,
-              "unmapped": repr(unmapped).encode()}
+    places = {
+        **kept,
+        "metrics": metrics.body,
+        "erasures": repr(status).encode(),
+        "audit": audit.body,
+        "unmapped": repr(unmapped).encode(),
+    }
     assert {name: _hits(data) for name, data in places.items() if _hits(data)} == {}
     assert [piece[:200] for piece in said if _hits(piece)] == []
     assert sidecar.stop() == 0

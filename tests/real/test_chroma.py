@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import chromadb
 import pytest
 
 from tests.e2e.process import Quietus, shipped
-
-chromadb = pytest.importorskip("chromadb", reason="the real store of these tests; `make test` installs it")
 
 ALICE = ["Alice lives at 12 Elm Street in Lisbon", "Alice has a peanut allergy and carries a pen"]
 BOB = "Bob likes green tea in the morning"
@@ -32,7 +31,14 @@ def _free_port() -> int:
 def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = _free_port()
     folder = tmp_path_factory.mktemp("chroma")
-    command = [str(Path(sys.executable).with_name("chroma")), "run", "--path", str(folder), "--port", str(port)]
+    command = [
+        str(Path(sys.executable).with_name("chroma")),
+        "run",
+        "--path",
+        str(folder),
+        "--port",
+        str(port),
+    ]
     server = subprocess.Popen(
         [*command, "--host", "127.0.0.1"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -52,9 +58,7 @@ def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def sidecar(chroma: str, tmp_path: Path) -> Iterator[Quietus]:
     profile = shipped("chroma", tmp_path, settling_interval="2s", effectuation_bound="60s")
-    running = Quietus(
-        tmp_path, chroma, str(profile), {"limits": {"probe_rate_per_second": 100}}
-    ).start()
+    running = Quietus(tmp_path, chroma, str(profile), {"limits": {"probe_rate_per_second": 100}}).start()
     yield running
     assert running.stop() == 0
 
@@ -110,8 +114,9 @@ def test_a_subject_is_forgotten(chroma: str, sidecar: Quietus) -> None:
     ]
     assert wide == [["b1"]] * 7
     assert "ERASURE_ORDERING_VIOLATION" in _refused(
-        lambda: collection.add(ids=["a3"], documents=["x"], metadatas=[{"user_id": "alice"}],
-                               embeddings=[[1.0, 0.0, 0.0]])
+        lambda: collection.add(
+            ids=["a3"], documents=["x"], metadatas=[{"user_id": "alice"}], embeddings=[[1.0, 0.0, 0.0]]
+        )
     )
 
     view = sidecar.until("settled")
@@ -146,8 +151,12 @@ def test_a_forget_by_key_never_makes_its_subject_erased(sidecar: Quietus) -> Non
     collection = _filled(_client(sidecar.data), "by-key")
     collection.delete(ids=["a1"])
     assert collection.get(where={"user_id": "alice"})["ids"] == ["a2"]
-    collection.add(ids=["a4"], documents=["Alice moved"], metadatas=[{"user_id": "alice"}],
-                   embeddings=[[0.5, 0.5, 0.0]])
+    collection.add(
+        ids=["a4"],
+        documents=["Alice moved"],
+        metadatas=[{"user_id": "alice"}],
+        embeddings=[[0.5, 0.5, 0.0]],
+    )
     assert "a4" in collection.get(where={"user_id": "alice"})["ids"]
 
 
@@ -156,7 +165,13 @@ def test_a_forget_by_key_never_makes_its_subject_erased(sidecar: Quietus) -> Non
 def test_a_forget_of_everything_is_refused(sidecar: Quietus) -> None:
     collection = _filled(_client(sidecar.data), "everything")
     path = f"/api/v2/tenants/default_tenant/databases/default_database/collections/{collection.id}/delete"
-    for body in ({"ids": []}, {}, {"where": {}}, {"ids": None, "where": None}, {"where": {"colour": "red"}}):
+    for body in (
+        {"ids": []},
+        {},
+        {"where": {}},
+        {"ids": None, "where": None},
+        {"where": {"colour": "red"}},
+    ):
         refused = sidecar.call("POST", path, body)
         assert refused.status == 422, (body, refused)
         assert refused.json["reason"] == "ERASURE_AUDIT"

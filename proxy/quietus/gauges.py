@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
-from quietus.assembly import Parts
+from quietus.assembly import Parts, attested
+from quietus.core.erasure import Erasure
 from quietus.core.states import State
+from quietus.core.verdict import verdict_of
 
 EVERY = 5.0
 """Seconds between two publications."""
@@ -22,17 +24,42 @@ class Gauge(Protocol):
         """Sets the series of these labels."""
 
 
-async def publish(parts: Parts, metrics: Gauge) -> None:
+class Words:
+    """The verdicts of all erasures, told anew only where something has changed."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._held: frozenset[str] = frozenset()
+        self._known: dict[str, tuple[Erasure, str]] = {}
+
+    def begin(self, now: float) -> None:
+        """A new look: an attestation may have expired since the last one."""
+        held = attested(self._parts.active.profile, now)
+        if held != self._held:
+            self._held = held
+            self._known.clear()
+
+    def of(self, erasure: Erasure) -> str:
+        """The word on one erasure."""
+        known = self._known.get(erasure.id)
+        if known is None or known[0] is not erasure:
+            known = self._known[erasure.id] = (erasure, verdict_of(erasure, self._held).word.value)
+        return known[1]
+
+
+async def publish(parts: Parts, metrics: Gauge, words: Words | None = None) -> None:
     """Publishes once."""
+    words = words or Words(parts)
     now = parts.erasures.clock.now()
     states: Counter[str] = Counter({state.value: 0 for state in State})
     verdicts: Counter[str] = Counter(compliant=0, partial=0, unconfirmed=0)
     due: Counter[str] = Counter({name: 0 for name, _ in _WITHIN})
     oldest = 0.0
+    words.begin(now)
     overdue = 0
     for place, erasure in enumerate(list(parts.erasures.all())):
         states[erasure.state.value] += 1
-        verdicts[parts.verdict(erasure).word.value] += 1
+        verdicts[words.of(erasure)] += 1
         if erasure.unsettled:
             oldest = max(oldest, now - erasure.requested_at)
             overdue += erasure.overdue
@@ -58,6 +85,7 @@ async def publish(parts: Parts, metrics: Gauge) -> None:
 
 async def keep_publishing(parts: Parts, metrics: Gauge) -> None:
     """Publishes until cancelled."""
+    words = Words(parts)
     while True:
-        await publish(parts, metrics)
+        await publish(parts, metrics, words)
         await parts.erasures.clock.sleep(EVERY)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final
 
 from quietus.core.operations import Call, Item, Operation
@@ -16,6 +17,9 @@ from quietus.core.scope import ANY, UNKNOWN, Path, Paths, Scope, Values, Wild
 from quietus.core.screening import record_name
 from quietus.keys import Keyring
 
+SETS: Final = 8192
+"""Digests kept as the set that a scope takes: every row of an answer has some, mostly the same."""
+LENGTH: Final = 256
 RECORDS: Final = 200_000
 """Records remembered; about 300 bytes each."""
 
@@ -37,6 +41,7 @@ class Owners:
         self._keyring = keyring
         self._bound = bound
         self._known: OrderedDict[bytes, Owner] = OrderedDict()
+        self._one = lru_cache(maxsize=SETS)(self._fresh)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -72,12 +77,14 @@ class Owners:
         if known is None and len(self._known) >= self._bound:
             self._known.popitem(last=False)
         purpose = (
-            frozenset({self._keyring.pseudonym("purpose", item.purpose)})
-            if item.purpose is not None
-            else scope.purpose
+            self._digest("purpose", item.purpose) if item.purpose is not None else scope.purpose
         )
         path = self._path(item, scope)
-        self._known[name] = Owner(subject, purpose, path, born or (known.born if known else 0))
+        if known is not None:
+            born = born or known.born
+            if (known.subject, known.purpose, known.path, known.born) == (subject, purpose, path, born):
+                return
+        self._known[name] = Owner(subject, purpose, path, born)
 
     def owner(self, key: str, path: tuple[str, ...] | None) -> Owner | None:
         """The owner of a record, or None where traffic has not told."""
@@ -88,12 +95,12 @@ class Owners:
         owner = self.owner(item.key, self.path_of(item, call)) if item.key is not None else None
         subject = self._subject(item, scope, call.operation is Operation.WRITE)
         if subject is UNKNOWN and "subject" in defaults:
-            subject = frozenset({self._keyring.pseudonym("subject", defaults["subject"])})
+            subject = self._digest("subject", defaults["subject"])
         if subject is UNKNOWN and owner is not None:
             subject = owner.subject
         purpose: Values = UNKNOWN
         if item.purpose is not None:
-            purpose = frozenset({self._keyring.pseudonym("purpose", item.purpose)})
+            purpose = self._digest("purpose", item.purpose)
         elif call.operation is Operation.WRITE and not isinstance(scope.purpose, Wild):
             purpose = scope.purpose  # as with the subject: the answer's row is what the request wrote
         elif owner is not None and owner.purpose is not ANY:
@@ -103,10 +110,10 @@ class Owners:
             path = owner.path
         key: Values = UNKNOWN
         if item.key is not None:
-            key = frozenset({self._keyring.pseudonym("key", item.key)})
+            key = self._digest("key", item.key)
         tenant = scope.tenant
         if item.tenant is not None:
-            tenant = frozenset({self._keyring.pseudonym("tenant", item.tenant)})
+            tenant = self._digest("tenant", item.tenant)
         return Scope(tenant=tenant, subject=subject, purpose=purpose, path=path, key=key)
 
     def path_of(self, item: Item | None, call: Call) -> tuple[str, ...] | None:
@@ -120,7 +127,7 @@ class Owners:
 
     def _subject(self, item: Item, scope: Scope, from_request: bool) -> Values:
         if item.subject is not None:
-            return frozenset({self._keyring.pseudonym("subject", item.subject)})
+            return self._digest("subject", item.subject)
         if from_request and not isinstance(scope.subject, Wild):
             return scope.subject
         return UNKNOWN
@@ -130,6 +137,13 @@ class Owners:
             digested: Paths = self.digested(Scope(path=frozenset({_atoms(item.path)}))).path
             return digested
         return UNKNOWN if isinstance(scope.path, Wild) else scope.path
+
+    def _digest(self, kind: str, value: str) -> Values:
+        # What is longer is nobody's usual name, and would make the memory large.
+        return self._one(kind, value) if len(value) <= LENGTH else self._fresh(kind, value)
+
+    def _fresh(self, kind: str, value: str) -> Values:
+        return frozenset({self._keyring.pseudonym(kind, value)})
 
     def _name(self, key: str, path: tuple[str, ...] | None) -> bytes:
         if path is None:

@@ -145,9 +145,12 @@ def screen(
             hit(item.position, "unattributed", None)
     outside = False
     for position, text in said:
+        hits = screener.look(text)
+        if not hits:
+            continue
         # A row lies in its own tenant, wherever the call reaches.
         here = rows[position][1] if position in rows else scope
-        for found in screener.look(text):
+        for found in hits:
             if found.erasure.id == own or not _in_tenant(found.erasure, here):
                 continue
             if position is None:

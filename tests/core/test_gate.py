@@ -265,7 +265,6 @@ def fastest(what: Callable[[], object], tries: int = 30) -> float:
     return min(times)
 
 
-@pytest.mark.requirement("R210")
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("shape", "size"),

@@ -127,7 +127,11 @@ def read_answer(
             if json_said or (groups and fine):
                 raise
         else:
-            return answered(document, plain, groups, captures, required=fine)
+            found = answered(document, plain, groups, captures, required=fine)
+            if fine or not all(item.key is item.subject is None and not item.texts for item in found.items):
+                return found
+            # An error's own members are nobody's record; its words are screened all the same.
+            return answered(document, plain, (), captures, required=False)
     return Answered(plain=plain, text=_as_text(plain, kind), groups=groups)
 
 

@@ -1,0 +1,137 @@
+"""S2: a source is forgotten; its summary, the pair made of the summary, and the index still tell it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from quietus.core.states import State
+from quietus.legacy.faults import Faults
+from tests.world import World
+
+FIRST = "Alice Moreau moved to the Quai Voltaire in Lyon in the middle of May."
+SECOND = "She rents a flat near the river together with two cats and a piano."
+SOURCE = f"{FIRST} {SECOND} The weather was fine."
+SUMMARY = f"Summary: {FIRST} {SECOND}"
+PAIR = "Q: Where does she live now? A: In a city on the Rhone, by the water."
+BOB = "Bob prefers the early morning train to Basel on weekdays"
+SHORT: dict[str, Any] = {"settling_interval": 10.0, "effectuation_bound": 900.0, "clean_rounds": 3}
+LYING = Faults(ack="ok", dangling_provenance="false", lazy_index=900.0)
+
+NEEDS_LINEAGE = {
+    "R59": "derived_from is not kept as edges; a write that names an erased id is refused, nothing more",
+    "R88": "no LOGICAL_UNLINK label: the survivors are not known as descendants",
+    "R91": "no cascade: survivors are held back from answers and stay in the store",
+    "R92": "records_removed 1 is kept as a claim and is not compared with a closure",
+    "R94": "source -> summary -> qa_pair is not walked; a pair without verbatim words is held back only "
+    "where the store itself says that its provenance dangles",
+    "R99": "a descendant's payload is looked at when it is served, not read for the erasure",
+    "R104": "no cascade set",
+    "R105": "no UNLINK_ONLY",
+    "R106": "no REFUSE_AND_ESCALATE by recoverability",
+    "R109": "no read of each transitive descendant",
+    "R111": "no result per node",
+}
+"""What joins with lineage, and why it is not asserted here."""
+
+
+async def derived(world: World) -> None:
+    """source -> summary -> qa_pair, and a bystander."""
+    await world.write("source-1", SOURCE, "alice", tenant="acme")
+    await world.write("summary-1", SUMMARY, "team", tenant="acme", derived_from=["source-1"])
+    await world.write("qa_pair-1", PAIR, "team", tenant="acme", derived_from=["summary-1"])
+    await world.write("bob-1", BOB, "bob", tenant="acme")
+
+
+def asked(world: World, method: str, target: str, body: Any = None) -> Any:
+    """What the store says directly."""
+    return json.loads(world.direct(method, target, body).body)
+
+
+@pytest.mark.requirement("R86", "R90", "R93", "R95", "R96", "R97", "R102", "R112")
+async def test_records_removed_1_and_three_access_paths_none_of_which_a_client_can_use() -> None:
+    async with World(LYING, store=SHORT) as world:
+        await derived(world)
+        ack = await world.forget(tenant="acme", subject="alice")
+        assert (ack.status, ack.json) == (202, {"status": "ok", "records_removed": 1})
+
+        # The three access paths, past the sidecar.
+        summary = asked(world, "GET", "/v1/memories/summary-1?tenant=acme")
+        assert FIRST in summary["value"] and SECOND in summary["value"], "two sentences verbatim"
+        pair = asked(world, "GET", "/v1/memories/qa_pair-1?tenant=acme")
+        assert pair["provenance_resolved"] is False, "the system knows, and serves it"
+        near = {"query": SOURCE, "tenant": "acme", "top_k": 1}
+        nearest = asked(world, "POST", "/v1/recall", near)["results"][0]
+        assert (nearest["key"], nearest["score"]) == ("source-1", 1.0), "k=1: the vector is still there"
+
+        # The same, through it.
+        for key in ("summary-1", "qa_pair-1"):
+            one = await world.call("GET", f"/v1/memories/{key}?tenant=acme")
+            assert one.status == 409 and b"Lyon" not in one.body and PAIR.encode() not in one.body
+        closest = await world.call("POST", "/v1/recall", near)
+        assert closest.keys == [] and closest["Quietus-Candidate-Set"] == "contaminated"
+        wide = await world.recall("where does she live", tenant="acme", top_k=50)
+        assert wide.keys == ["bob-1"]
+
+        await world.clock.advance(60.0)
+        erasure = world.erasure()
+        assert erasure.state is State.LEAKING, "a success code, contradicted by reconstruction"
+        assert {"recall", "recall-tenant"} <= erasure.leaked_surfaces
+        verdict = world.parts.verdict(erasure)
+        assert verdict.word == "unconfirmed" and "lineage of derived records" in verdict.missing
+        assert erasure.claim["status"] == "accepted"
+
+
+@pytest.mark.requirement("R95", "R101", "R110")
+async def test_dangling_provenance_is_withheld_as_incomplete_erasure() -> None:
+    async with World(LYING, store=SHORT) as world:
+        await derived(world)
+        await world.forget(tenant="acme", subject="alice")
+        one = await world.call("GET", "/v1/memories/qa_pair-1?tenant=acme")
+        assert one.status == 409
+        assert one.json["reason"] in ("INCOMPLETE_ERASURE", "ERASURE_EPOCH_NOT_SETTLED")
+        assert one.json["type"] == "urn:quietus:problem:record-quarantined"
+
+
+@pytest.mark.requirement("R90", "R93")
+async def test_two_sentences_verbatim_are_found_long_after_the_forget() -> None:
+    async with World(Faults(ack="ok"), store=SHORT) as world:
+        await derived(world)
+        await world.forget(tenant="acme", subject="alice")
+        await world.until(lambda: world.erasure().state is State.SETTLED)
+        past = {"key": "late-9", "value": f"Minutes. {SECOND}", "tenant": "acme"}
+        assert world.direct("POST", "/v1/memories", past).status == 201
+        assert (await world.recall("minutes", tenant="acme")).keys == ["bob-1"]
+        again = await world.write("late-10", f"Minutes. {SECOND}", "team", tenant="acme")
+        assert again.status == 409 and again.json["reason"] == "SCOPE_LAUNDERING"
+        by_id = await world.write("late-11", "Not hers", "team", tenant="acme", derived_from=["source-1"])
+        assert by_id.status == 409 and by_id.json["reason"] == "SCOPE_LAUNDERING"
+        labels = {"store": "memories", "vector": "derived_subject", "effect": "reject"}
+        assert world.sample("quietus_laundering_attempts_total", **labels) == 1
+
+
+@pytest.mark.requirement("R95", "R101")
+async def test_a_link_that_resolves_to_null_is_no_link_either() -> None:
+    async with World(Faults(ack="ok", dangling_provenance="null"), store=SHORT) as world:
+        await derived(world)
+        await world.forget(tenant="acme", subject="alice")
+        assert asked(world, "GET", "/v1/memories/qa_pair-1?tenant=acme")["provenance_resolved"] is None
+        for key in ("summary-1", "qa_pair-1"):
+            one = await world.call("GET", f"/v1/memories/{key}?tenant=acme")
+            assert one.status == 409 and one.json["reason"] == "INCOMPLETE_ERASURE"
+
+
+async def test_a_paraphrase_that_names_no_source_is_served_today() -> None:
+    """What is not done: no edge is known, and no word of it is the source's. Joins with lineage."""
+    async with World(Faults(ack="ok"), store=SHORT) as world:
+        await world.write("source-1", SOURCE, "alice", tenant="acme")
+        await world.write("qa_pair-1", PAIR, "team", tenant="acme")
+        await world.write("bob-1", BOB, "bob", tenant="acme")
+        await world.forget(tenant="acme", subject="alice")
+        pair = await world.call("GET", "/v1/memories/qa_pair-1?tenant=acme")
+        assert pair.status == 200 and "R94" in NEEDS_LINEAGE
+        await world.until(lambda: world.erasure().state is State.SETTLED)
+        verdict = world.parts.verdict(world.erasure())
+        assert verdict.word == "partial" and "lineage of derived records" in verdict.missing, "and it says so"

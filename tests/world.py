@@ -23,7 +23,7 @@ from quietus.legacy.faults import Faults
 from quietus.legacy.store import LegacyStore
 from quietus.metrics import Metrics
 from quietus.policies import load_policy
-from quietus.ports import Ledger, OpenReply, Permit, UpstreamError
+from quietus.ports import Ledger, OpenReply, Permit, ReplyTooLarge, UpstreamError
 from quietus.profiles.loader import load_profile
 from quietus.profiles.profile import Profile
 from quietus.views import status_view
@@ -50,6 +50,8 @@ class Arrived:
     async def read(self, limit: int) -> Reply:
         if self.cut_after is not None:
             raise UpstreamError("the answer was cut short", sent=True)
+        if len(self.reply.body) > limit:
+            raise ReplyTooLarge("the answer is larger than the limit", sent=True)
         return self.reply
 
     async def chunks(self) -> AsyncIterator[bytes]:

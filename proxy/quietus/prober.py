@@ -97,7 +97,7 @@ class Prober:
         if witness.text is not None:
             store = self.profile.store
             keeps = {"true": True, "false": False}.get(str(store.keeps_queries).lower())
-            filled["text"] = wording(witness.text, keeps, store.neutral_query)
+            filled["text"] = wording(witness.text, keeps, store.neutral_query, [witness.subject or ""])
         return filled
 
     async def ask(
@@ -177,7 +177,9 @@ class Prober:
             if self._belongs(self._keyed(item, surface, witness), call, scope, defaults, erasure):
                 hit.add(item.position)
         for position, text in answer.answered.scalars():
-            if position is not None and position not in hit:
+            item_at = items.get(position) if position is not None else None
+            # A row's own key is judged with its path, above: elsewhere it may be somebody else's.
+            if position is not None and position not in hit and not (item_at and item_at.key == text):
                 found = self._screener.look(text)
                 if any(h.strong and h.erasure.id == erasure.id for h in found):
                     hit.add(position)

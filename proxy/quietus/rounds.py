@@ -16,6 +16,7 @@ from quietus.core.probing import (
     conclude_round,
     judge,
     plan,
+    share,
 )
 from quietus.core.verdict import Outcome
 from quietus.permits import Purpose
@@ -72,7 +73,9 @@ class Rounds:
                     "control": "none", "residual": 0, "reason": surface.note}
         known = snapshot.controls.get(surface.name, [])
         findings: list[Finding] = []
-        for probe in self._probes(facts, snapshot, turn) * self._replicas:
+        rounds = erasure.terms.clean_rounds
+        most, sampled = share(facts, len(snapshot.witnesses), rounds)
+        for probe in self._probes(facts, snapshot, turn, most) * self._replicas:
             finding, items = await self._prober.probe(surface, probe, erasure)
             findings.append(finding)
             if surface.kind == "primary" or surface.enumerates:
@@ -81,7 +84,7 @@ class Rounds:
         controls = Controls(bool(snapshot.records), bool(known), snapshot.control_kind)
         applicable = surface.each != "path" or any(w.path is not None for w in snapshot.witnesses)
         outcome = judge(facts, findings, controls, applicable)
-        outcome["probed_at"] = self._prober.now()
+        outcome |= {"probed_at": self._prober.now(), **({"sampled": True} if sampled else {})}
         self._metrics.count("probes", surface=surface.name, outcome=outcome["outcome"])
         alive = any(f.found for f in findings if f.control)
         if not alive and outcome["outcome"] == Outcome.INCONCLUSIVE.value:
@@ -90,10 +93,10 @@ class Rounds:
         return outcome
 
     @staticmethod
-    def _probes(facts: SurfaceFacts, snapshot: Snapshot, turn: int) -> list[Probe]:
+    def _probes(facts: SurfaceFacts, snapshot: Snapshot, turn: int, most: int) -> list[Probe]:
         proven = set(snapshot.proven.get(facts.name, ()))
         ours = {id(w) for place, w in enumerate(snapshot.witnesses) if place in proven}
-        planned = plan(facts, snapshot.witnesses, turn)
+        planned = plan(facts, snapshot.witnesses, turn, most)
         first = [w for place, w in enumerate(snapshot.witnesses) if place in proven]
         probes = [Probe(facts.name, p.witness, proven=id(p.witness) in ours) for p in planned]
         if first and not any(probe.proven for probe in probes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import yaml
@@ -16,7 +16,7 @@ from quietus.legacy.faults import Faults
 from quietus.ports import Permit, UpstreamError
 from quietus.profiles.loader import find_profile, parse_profile
 from quietus.profiles.profile import Profile
-from tests.world import JSON, Embedded, World
+from tests.world import Arrived, World
 
 ALICE = "Alice Moreau keeps her spare key under the third flower pot by the gate"
 ALSO_ALICE = "Her sister rings every Thursday evening around half past eight"
@@ -74,6 +74,33 @@ async def reborn(world: World, **more: Any) -> World:
     return short(
         upstream=world.upstream, ledger=world.ledger, keyring=world.keyring, clock=world.clock, seed=9, **more
     )
+
+
+class Pieces(Arrived):
+    """A stream that comes event by event, each when its time has come."""
+
+    world: World
+    gap: float = 0.0
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        *events, _ = self.reply.body.split(b"\n\n")
+        for event in events:
+            if self.gap:
+                await self.world.clock.sleep(self.gap)
+            yield event + b"\n\n"
+
+
+def in_pieces(world: World, gap: float) -> None:
+    """From here the store's streams come in pieces."""
+    real = world.upstream.open
+
+    async def open_(request: Request, permit: Permit, *, fresh: bool = False) -> Any:
+        opened = await real(request, permit, fresh=fresh)
+        pieces = Pieces(opened.reply)
+        pieces.world, pieces.gap = world, gap
+        return pieces
+
+    world.upstream.open = open_
 
 
 class Held:
@@ -147,6 +174,3 @@ def profiled(**changes: Any) -> Profile:
 async def turn(world: World) -> None:
     """Lets everything run that can, without moving time."""
     await world.clock.settle()
-
-
-__all__ = ["JSON", "Embedded", "Faults", "World"]

@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
-from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
+from quietus.arrivals import Arrivals
 from quietus.core.exchange import Request
 from quietus.core.states import State
 from quietus.flights import Flights
 from quietus.legacy.faults import Faults
 from quietus.ports import Permit
-from tests.gateway.scenes import ALICE, Held, World, answering, path, says, settle, short, turn, two
-from tests.world import Arrived, Seen
+from tests.gateway.scenes import (
+    ALICE,
+    Held,
+    World,
+    answering,
+    in_pieces,
+    path,
+    says,
+    settle,
+    short,
+    turn,
+    two,
+)
+from tests.world import Seen, taken
 
 LAGGING = Faults(lazy_index=8.0)
 SSE = (("Accept", "text/event-stream"),)
 RECALL = path("/v1/recall", purpose="client")
-
-
-class Pieces(Arrived):
-    """A stream that comes event by event, each when its time has come."""
-
-    world: World
-    gap: float = 0.0
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        *events, _ = self.reply.body.split(b"\n\n")
-        for event in events:
-            if self.gap:
-                await self.world.clock.sleep(self.gap)
-            yield event + b"\n\n"
-
-
-def in_pieces(world: World, gap: float) -> None:
-    """From here the store's streams come in pieces."""
-    real = world.upstream.open
-
-    async def open_(request: Request, permit: Permit, *, fresh: bool = False) -> Any:
-        opened = await real(request, permit, fresh=fresh)
-        pieces = Pieces(opened.reply)
-        pieces.world, pieces.gap = world, gap
-        return pieces
-
-    world.upstream.open = open_
 
 
 def slow(world: World, seed: int, most: float) -> None:
@@ -76,8 +61,6 @@ async def fifty(world: World, most: float) -> tuple[list[tuple[float, Seen]], fl
         headers = SSE if number % 5 == 0 else ()
         task = world.start("POST", "/v1/recall", {"query": "spare key", **scope}, headers)
         answer = await task
-        from tests.world import taken
-
         seen = await taken(answer)
         released.append((world.clock.monotonic(), seen))
 
@@ -97,7 +80,7 @@ def leaks(released: list[tuple[float, Seen]], fence: float) -> int:
 
 
 @pytest.mark.parametrize("most", [5.0, 40.0], ids=["while unsettled", "past settled"])
-@pytest.mark.requirement("R17", "R40", "R202", "R203")
+@pytest.mark.requirement("R17", "R40", "R203")
 async def test_fifty_recalls_around_a_forget_release_nothing_after_the_fence(most: float) -> None:
     async with short(LAGGING) as world:
         released, fence = await fifty(world, most)
@@ -109,8 +92,6 @@ async def test_fifty_recalls_around_a_forget_release_nothing_after_the_fence(mos
 
 
 async def test_the_same_without_the_check_at_release_finds_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quietus.arrivals import Arrivals
-
     monkeypatch.setattr(Flights, "fence", lambda *_: None)
     monkeypatch.setattr(Arrivals, "blocked", lambda *_: False)
     monkeypatch.setattr(Arrivals, "_concerned", lambda self, flight: flight.concerned)
@@ -198,8 +179,6 @@ async def test_a_fence_breaks_off_a_stream_that_is_being_written(scope: dict[str
         await two(world)
         in_pieces(world, 2.0)
         answer = await world.start("POST", "/v1/recall", {"query": "spare key", **scope}, SSE)
-        from tests.world import taken
-
         reading = asyncio.ensure_future(taken(answer))
         await world.clock.advance(1.0)
         forget = world.start("POST", "/v1/forget", {"subject": "alice"})
@@ -236,8 +215,6 @@ async def _streamed(pieces: list[bytes], kind: tuple[tuple[str, str], ...] = ())
 
 
 def _event(**row: str) -> bytes:
-    import json
-
     return b"data: " + json.dumps(row).encode() + b"\n\n"
 
 

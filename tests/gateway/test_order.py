@@ -47,7 +47,7 @@ async def test_intent_snapshot_and_forward_are_durable_before_the_store_is_asked
         assert order.index("client") > 5, "the snapshot comes before the forward"
 
 
-@pytest.mark.requirement("R4", "R6", "R14", "R28", "R29", "R30", "R48", "R49", "R121", "R127")
+@pytest.mark.requirement("R4", "R6", "R14", "R28", "R29", "R30", "R45", "R48", "R49", "R121", "R127")
 async def test_acknowledgement_is_a_claim_and_says_nothing_of_reading() -> None:
     async with short(Faults(ack="accepted")) as world:
         await two(world)

@@ -54,7 +54,7 @@ async def test_settled_by_three_clean_rounds_all_begun_after_the_interval() -> N
         assert world.erasure().may_assert_non_recallability
 
 
-@pytest.mark.requirement("R5", "R16", "R22", "R37", "R57")
+@pytest.mark.requirement("R16", "R22", "R37")
 async def test_fifteen_minutes_of_compaction_and_a_leak_at_892_seconds() -> None:
     async with World(Faults(lazy_index=900.0)) as world:
         await two(world)
@@ -96,7 +96,6 @@ async def test_a_bound_that_passes_is_overdue_a_leak_after_it_a_violation() -> N
         assert world.sample("quietus_violations_total", store="memories", cause="late_leak") == 1
 
 
-@pytest.mark.requirement("R63")
 async def test_what_the_store_left_is_removed_by_key_and_the_interval_begins_again() -> None:
     async with short(Faults(failures=1)) as world:
         await two(world)
@@ -215,7 +214,7 @@ async def test_no_bystander_and_no_canary_settles_on_the_positive_control_alone(
         assert world.parts.verdict(world.erasure()).word == "partial"
 
 
-@pytest.mark.requirement("R66", "R142")
+@pytest.mark.requirement("R142")
 @pytest.mark.parametrize(
     "limits", [SnapshotLimits(records=1), SnapshotLimits(seconds=0.5)], ids=["records", "seconds"]
 )

@@ -107,7 +107,9 @@ async def test_rows_that_must_not_leave(what: str) -> None:
         assert answer.json["next"] is None
 
 
-@pytest.mark.parametrize("what", ["text", "sentence in a longer text", "in an unknown member", "key", "subject"])
+@pytest.mark.parametrize(
+    "what", ["text", "sentence in a longer text", "in an unknown member", "key", "subject"]
+)
 async def test_tombstones_screen_after_settled(what: str) -> None:
     async with short() as world:
         await two(world)
@@ -250,3 +252,4 @@ async def test_the_first_founding_scenario_leaks_nothing() -> None:
             assert b"flower pot" not in answer.body and "k2" in answer.keys
             await world.clock.advance(200.0)
         assert world.erasure().state is not State.SETTLED
+        assert world.sample("quietus_contaminated_recalls_total", store="memories", effect="screen") == 5

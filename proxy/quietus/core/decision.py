@@ -148,7 +148,7 @@ def _cases(
     for erasure, how in touching:
         subject = "readmitted" if erasure.readmitted else None
         write = base.write | _quarantine(erasure, operation, question.scope.path)
-        if erasure.readmitted and erasure.state is State.RELAPSED and how is Relation.INSIDE:
+        if erasure.readmitted and erasure.settled_once and how is Relation.INSIDE:
             how = Relation.WIDER  # a subject let in again is screened; their scope is not shut
         yield replace(base, erasure=how, state=erasure.state, subject=subject, write=write), erasure
     if operation is Operation.WRITE:

@@ -16,6 +16,9 @@ from quietus.core.verdict import Outcome
 
 PER_SURFACE: Final = 8
 """Probes of one surface in one round; further witnesses take their turn in later rounds."""
+KEYS_A_ROUND: Final = 350
+"""Reads of single records in one round at most: so many that the counted rounds together read each one.
+Where there are more, the surface says that it was sampled, and the verdict is capped."""
 
 BLOCKING: Final = frozenset({"primary", "index", "cache", "derived", "graph"})
 """Kinds of surfaces that must be clean before an erasure settles."""
@@ -104,7 +107,17 @@ def wording(
     return " ".join(chosen) if chosen else neutral
 
 
-def plan(surface: SurfaceFacts, witnesses: Sequence[Witness], turn: int = 0) -> list[Probe]:
+def share(surface: SurfaceFacts, witnesses: int, rounds: int) -> tuple[int, bool]:
+    """How many probes a round of one surface has, and whether the counted rounds leave some record unread."""
+    if surface.each != "key":
+        return PER_SURFACE, False
+    needed = -(-witnesses // max(rounds, 1))
+    return max(PER_SURFACE, min(needed, KEYS_A_ROUND)), needed > KEYS_A_ROUND
+
+
+def plan(
+    surface: SurfaceFacts, witnesses: Sequence[Witness], turn: int = 0, most: int = PER_SURFACE
+) -> list[Probe]:
     """The probes of one surface in one round: one a witness that has what the surface asks with."""
     wanted = surface.each
     if wanted is None:
@@ -120,9 +133,9 @@ def plan(surface: SurfaceFacts, witnesses: Sequence[Witness], turn: int = 0) -> 
             continue
         seen.add(mark)
         having.append(witness)
-    if len(having) > PER_SURFACE:
-        start = (turn * PER_SURFACE) % len(having)
-        having = (having[start:] + having[:start])[:PER_SURFACE]
+    if len(having) > most:
+        start = (turn * most) % len(having)
+        having = (having[start:] + having[:start])[:most]
     return [Probe(surface.name, witness) for witness in having]
 
 

@@ -107,6 +107,8 @@ def verdict_of(erasure: Erasure, attested: Iterable[str] = (), tombstoned: bool 
         witnessed=bool(erasure.snapshot.get("witnesses")),
         controlled=clean and all(s.get("control") in ("live", "canary") for s in probed),
         all_probed=len(probed) == len(read)
+        and bool(primary)
+        and not any(s.get("sampled") for s in surfaces)
         and not erasure.snapshot.get("truncated")
         and all(s.get("outcome") == Outcome.CLEAN.value for s in history),
         released=erasure.state is State.RELEASED or erasure.overridden,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import random
@@ -192,7 +193,14 @@ async def serve(settings: Settings) -> None:
     """Runs a sidecar until SIGTERM or SIGINT."""
     harden()
     sidecar = Sidecar(settings)
-    await sidecar.start()
+    # What is loaded stays: looking through it for garbage, again and again, is the larger part of a start
+    # with a large ledger, and would hold up calls later.
+    gc.disable()
+    try:
+        await sidecar.start()
+    finally:
+        gc.enable()
+    gc.freeze()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

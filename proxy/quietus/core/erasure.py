@@ -8,11 +8,12 @@ shown that nobody recalls).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
 from quietus.core.events import Event, EventType, scope_from_facts
+from quietus.core.replacing import replacer
 from quietus.core.scope import Scope
 from quietus.core.states import TOMBSTONED, UNSETTLED, Happening, State, step
 
@@ -160,6 +161,7 @@ class Erasure:
         return max(0.0, self.last_leak_at - self.acknowledged_at)
 
 
+replace: Final = replacer(Erasure)
 _HAPPENINGS: Final = {EventType(h.value): h for h in Happening}
 
 

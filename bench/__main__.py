@@ -30,6 +30,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--erasures", type=int, default=100_000, help="what `many` means")
     parser.add_argument("--ledgers", type=Path, help="a folder that keeps the made ledgers for the next time")
     parser.add_argument("--only", nargs="*", help="names of contenders, such as idle; direct is always there")
+    parser.add_argument("--at-once", action="store_true",
+                        help="start all at once: sooner, but the times to be ready are no measure then")
     parser.add_argument("--json", type=Path, default=Path("bench.json"))
     return parser.parse_args()
 
@@ -85,6 +87,11 @@ def measure(given: argparse.Namespace, folder: Path, every: list[Contender]) -> 
             all_of.start(contender, folder, ledgers, (port, fresh))
             if contender.process:
                 running.append(contender.process)
+            if not given.at_once:
+                all_of.await_ready(contender)
+        if given.at_once:
+            for contender in every:
+                all_of.await_ready(contender)
         for contender in every:
             if not contender.missing:
                 load.run(contender.port, 16, WARM, folder, wide=contender.wide)

@@ -54,7 +54,7 @@ def everybody(count: int) -> list[Contender]:
 
 
 def start(contender: Contender, folder: Path, ledgers: Path, up: tuple[int, int]) -> None:
-    """Starts it in front of the upstream, and waits until it listens."""
+    """Starts it in front of the upstream."""
     store = up[1] if contender.fresh else up[0]
     if contender.kind == "direct":
         contender.port = store
@@ -70,11 +70,17 @@ def start(contender: Contender, folder: Path, ledgers: Path, up: tuple[int, int]
                           folder / "aiohttp.log")  # fmt: skip
     else:
         process = _sidecar(contender, folder, ledgers, store)
-    began = time.perf_counter()
+    contender.ready = -time.perf_counter()
     contender.process = process.start()
-    process.wait_for_port(contender.port)
-    contender.ready = time.perf_counter() - began
-    contender.resident = process.resident()
+
+
+def await_ready(contender: Contender) -> None:
+    """Waits until it listens, and notes how long that took and what it keeps in memory."""
+    if contender.process is None:
+        return
+    contender.process.wait_for_port(contender.port)
+    contender.ready += time.perf_counter()
+    contender.resident = contender.process.resident()
 
 
 def _reverse(port: int, store: int) -> str:

@@ -32,7 +32,7 @@ class Process:
             self.popen = subprocess.Popen(list(self.command), cwd=ROOT, env=env, stdout=log, stderr=log)
         return self
 
-    def wait_for_port(self, port: int, seconds: float = 120.0) -> None:
+    def wait_for_port(self, port: int, seconds: float = 600.0) -> None:
         """Returns when somebody listens there. Raises RuntimeError with the log's end."""
         end = time.monotonic() + seconds
         while self.popen.poll() is None and time.monotonic() < end:

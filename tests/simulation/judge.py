@@ -1,0 +1,263 @@
+"""The judge: what must hold of every answer that reaches a client, and of everything that was promised."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+from quietus.core.exchange import Headers, Reply, Request, header
+from tests.simulation.network import Witness
+from tests.simulation.plan import Step
+from tests.simulation.rows import Read, Row, read
+from tests.simulation.truth import Erased, Truth, Where
+
+RECALLS = ("recall", "list", "read", "export", "history")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that must not be."""
+
+    property: str
+    step: int
+    erasure: str
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.property}: step {self.step} {self.erasure}: {self.says}"
+
+
+@dataclass
+class Call:
+    """One call of a client, as the judge follows it."""
+
+    step: Step
+    where: Where
+    sent_at: int | None = None
+    reply: Reply | None = None
+    upstream: Read | None = None
+
+
+@dataclass
+class Released:
+    """What has left for a client, or a part of it."""
+
+    status: int
+    headers: Headers
+    content: Read
+    tokens: frozenset[str]
+    """Those of its tokens that leave now."""
+    problem: str = ""
+    """The name of the problem that it is worded as."""
+
+
+@dataclass
+class Judge(Witness):
+    """Follows every call and every erasure of one simulation."""
+
+    truth: Truth = field(default_factory=Truth)
+    findings: list[Finding] = field(default_factory=list)
+    calls: dict[int, Call] = field(default_factory=dict)
+    sends: Counter[int] = field(default_factory=Counter)
+    """Forgets that left the sidecar, by the step that asked for them."""
+    durable: dict[int, Counter[str]] = field(default_factory=dict)
+    """Events that the ledger holds, by the step whose erasure they belong to."""
+    held: dict[str, Counter[str]] = field(default_factory=dict)
+    """The same by erasure."""
+    counts: Counter[str] = field(default_factory=Counter)
+    writing: set[int] = field(default_factory=set)
+    """Writes that have been sent by this process and have not come back."""
+
+    def find(self, property_: str, step: int, says: str, erasure: str = "") -> None:
+        if len(self.findings) < 50:
+            self.findings.append(Finding(property_, step, erasure, says))
+
+    def begins(self, step: Step) -> Call:
+        call = Call(step, Where.of(step) if step["do"] != "history" else Where())
+        self.calls[step["n"]] = call
+        self.truth.steps[step["n"]] = step
+        return call
+
+    # --- between the sidecar and the store ---------------------------------------------------------
+
+    def sent(self, step: str, request: Request, purpose: str) -> None:
+        if not step:
+            return
+        number = int(step)
+        call = self.calls[number]
+        if call.sent_at is None:
+            call.sent_at = self.truth.next()
+        do = call.step["do"]
+        if do in ("forget", "delete"):
+            self._forget_leaves(number, call)
+        elif do == "write":
+            self.truth.writing(call.step, call.step.get("quotes") or call.step["token"])
+            self.writing.add(number)
+
+    def arrived(self, step: str) -> None:
+        self.writing.discard(int(step))
+
+    def _forget_leaves(self, number: int, call: Call) -> None:
+        self.sends[number] += 1
+        held = self.durable.get(number)
+        if held is None or not held["requested"]:
+            self.find("intent", number, "a forget was sent before its intent was durable")
+            return
+        if held["forwarded"] < self.sends[number]:
+            self.find("forwarded", number, "a forget was sent that the ledger does not say was forwarded")
+        if not held["snapshotted"]:
+            self.find("snapshot", number, "a forget was sent before its snapshot was durable")
+        if held["accepted"] or held["refused"]:
+            self.find("once", number, "a forget was sent again although its answer is known")
+        for other in self.writing:
+            if call.where.has(*_place(self.calls[other].step)):
+                self.find("barrier", number, f"sent while the write of step {other} was under way")
+
+    def handled(self, step: str, request: Request, reply: Reply) -> None:
+        if not step or self.calls[int(step)].step["do"] != "write" or reply.status >= 300:
+            return
+        for row in read(reply.headers, reply.body).keyed:
+            for records in self.truth.carried.values():
+                for written in records:
+                    if written.step == int(step) and written.key is None:
+                        written.key = row
+
+    def answered(self, step: str, request: Request, reply: Reply) -> None:
+        if step:
+            call = self.calls[int(step)]
+            if call.step["do"] in RECALLS:
+                call.upstream = read(reply.headers, reply.body)
+                subjects = {row.subject for row in call.upstream.rows}
+                if call.step["do"] == "read" and len(subjects) == 1:
+                    call.where = replace(call.where, subject=subjects.pop())  # a record is its owner's
+        elif request.method == "GET":
+            self._probed(read(reply.headers, reply.body))
+
+    def _probed(self, found: Read) -> None:
+        for erased in self.truth.erased.values():
+            if erased.snapshotted is None:
+                for row in found.rows:
+                    if erased.owns(row):
+                        erased.seen |= row.tokens
+
+    # --- what leaves for clients -------------------------------------------------------------------
+
+    def released(self, call: Call, out: Released, *, whole: bool) -> None:
+        """Judges an answer, or the part of one that leaves now."""
+        number, now = call.step["n"], self.truth.next()
+        since = call.sent_at if call.sent_at is not None else now
+        marked = header(out.headers, "quietus-candidate-set") is not None
+        asked = call.step["do"] in RECALLS
+        met = [e for e in self.truth.erased.values() if e.open(since, now)]
+        for row in out.content.rows:
+            for token in row.tokens & out.tokens:
+                for erased in met:
+                    self._token(call, token, row, erased, marked)
+        for token in out.content.loose & out.tokens:
+            for erased in met:
+                self._token(call, token, None, erased, marked)
+        if asked and whole and out.status < 300:
+            for erased in met:
+                self._mark(call, erased, marked)
+            self._bystanders(call, out.content, marked)
+        if asked and whole and out.status >= 400:
+            self._refused(call, out, met)
+        self.counts["tokens"] += len(out.tokens)
+        if whole and asked:
+            self.counts["passed" if out.status < 300 else "refused" if out.status < 500 else "failed"] += 1
+            self.counts["marked"] += marked
+            self.counts["met"] += bool(met)
+        if whole and call.step["do"] == "write":
+            self._write(number, call, out)
+        if whole and call.step["do"] in ("forget", "delete"):
+            self._promise(number, out)
+
+    def _token(self, call: Call, token: str, row: Row | None, erased: Erased, marked: bool) -> None:
+        told = self.truth.tells_of(token, erased)
+        owned = row is not None and erased.owns(row) and not erased.readmitted
+        owned = owned and (told or erased.where.subject is not None)
+        elsewhere = row is not None and erased.where.tenant not in (None, row.tenant)
+        if elsewhere or not (owned or told):
+            return
+        nobody = row is not None and row.subject is None and not erased.readmitted
+        known = erased.snapshotted is not None and token in erased.seen
+        near = erased.where.touches(call.where)
+        text = call.step["do"] in ("export", "history") and marked  # without rows only marks can tell
+        if not (known or ((owned or (nobody and near)) and not text)):
+            self.counts["unknowable"] += 1
+            return
+        kind = "a row of the erased" if owned else "a row of nobody" if nobody else "another's copy"
+        says = f"{token} in {kind}, " + ("marked" if marked else "unmarked")
+        inside = erased.where.contains(call.where)
+        name = "inside" if inside else "held_back" if marked else "leak"
+        self.find(name, call.step["n"], says, erased.id)
+
+    def _mark(self, call: Call, erased: Erased, marked: bool) -> None:
+        if erased.where.contains(call.where) and not erased.readmitted:
+            self.find("shut", call.step["n"], "a recall inside an unsettled erasure was answered", erased.id)
+        elif not marked and erased.where.touches(call.where):
+            self.find("mark", call.step["n"], "an answer begun while it was unsettled bears no mark", erased.id)
+
+    def _bystanders(self, call: Call, out: Read, marked: bool) -> None:
+        if marked or call.upstream is None or not call.upstream.readable:
+            return
+        left = Counter(row.identity for row in out.rows)
+        left.subtract(Counter(row.identity for row in call.upstream.rows))
+        for row in call.upstream.rows:
+            if left[row.identity] < 0 and not self.truth.droppable(row):
+                self.find("bystander", call.step["n"], f"a row of {row.subject} is missing, and no mark says so")
+
+    def _refused(self, call: Call, out: Released, met: list[Erased]) -> None:
+        if call.upstream is None or out.problem not in ("record-quarantined", "erasure-not-settled"):
+            return
+        if call.upstream.columns:
+            return  # its profile reads rows: it has to shut
+        if any(e.where.touches(call.where) for e in met) or call.upstream.loose or not call.upstream.rows:
+            return
+        if not any(self.truth.droppable(row) for row in call.upstream.rows):
+            self.find("bystander", call.step["n"], "an answer was refused that tells of nobody erased")
+
+    def _write(self, number: int, call: Call, out: Released) -> None:
+        name = out.problem
+        if name not in ("erased-subject", "scope-laundering"):
+            return
+        step, where = call.step, Where.of(_written(call.step))
+        text = step.get("quotes") or step["token"]
+        for erased in self.truth.erased.values():
+            near = erased.where.tenant in (None, where.tenant)
+            if erased.where.touches(where) or self.truth.tells_of(text, erased) or text in erased.seen:
+                return
+            if near and step.get("derived_from") in self.truth.keys_of(erased):
+                return
+            if near and step.get("key") in self.truth.keys_of(erased):
+                return
+        self.find("bystander", number, f"a write of {step['subject']} was refused: {name}")
+
+    def _promise(self, number: int, out: Released) -> None:
+        """What a client was told of its forget must be in the ledger already."""
+        told = header(out.headers, "quietus-erasure")
+        if told is None:
+            return
+        name = told.split('"')[1]
+        held = self.held.get(name, Counter())
+        if not held["requested"] or (out.status < 300 and not held["accepted"]):
+            self.find("lost", number, f"a client was told {out.status} and the ledger does not say why", name)
+
+    def dies(self) -> None:
+        """The process is dead: what it was sending has no sender any more."""
+        for records in self.truth.carried.values():
+            for written in records:
+                written.orphan = written.orphan or written.step in self.writing
+        self.writing.clear()
+        for erased in self.truth.erased.values():
+            if erased.snapshotted is None:
+                erased.seen.clear()
+
+
+def _written(step: Step) -> Step:
+    return {name: step[name] for name in ("tenant", "subject", "path", "key") if name in step}
+
+
+def _place(step: Step) -> tuple[str | None, str | None, str | None, tuple[str, ...] | None]:
+    where = Where.of(_written(step))
+    return where.tenant, where.subject, step.get("key"), where.path

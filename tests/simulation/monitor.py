@@ -1,0 +1,145 @@
+"""The judge of the ledger: nothing is settled before its time, and what is settled is true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from quietus.core.events import Event
+from quietus.legacy.store import LegacyStore
+from tests.simulation.judge import Judge
+from tests.simulation.plan import INTERVAL, ROUNDS, Plan
+from tests.simulation.rows import split, tokens_of
+from tests.simulation.truth import Erased, Where
+from tests.simulation.virtual import Time
+
+QUIET: Final = frozenset({"round", "overdue", "escalated"})
+DISTURBS: Final = frozenset(
+    {"accepted", "leaked", "leaked_late", "remedied", "write_opened", "write_closed", "forwarded", "retried",
+     "hold_lifted"}
+)  # fmt: skip
+LAGS: Final = frozenset(
+    {"lazy_index", "chunk_cache", "service_digest", "query_cache", "late_rewrite", "queued_ingest",
+     "async_effect", "negative_ack", "stale_replica", "stale_export", "stale_salience", "stale_dedup",
+     "stale_centroid", "swallow_prefix"}
+)  # fmt: skip
+LIES: Final = frozenset({"hash_rows", "restart_resurrection", "read_repair", "probe_liar", "case_sensitive_forget"})
+"""Faults against which no probe and no interval can help."""
+
+
+def declared(plan: Plan) -> bool:
+    """Whether the store keeps what its profile says of it: everything it does late is done in the interval."""
+    return not set(plan.faults) & LIES and all(
+        value < INTERVAL - 1 for name, value in plan.faults.items() if name in LAGS
+    )
+
+
+@dataclass
+class _Standing:
+    step: int
+    disturbed: float
+    streak: int = 0
+    signalled: bool = False
+    forwards: int = 0
+    settled: bool = False
+
+
+@dataclass
+class Monitor:
+    """Reads every event as it becomes durable."""
+
+    time: Time
+    store: LegacyStore
+    judge: Judge
+    plan: Plan
+    started: float = 0.0
+    """Since when the process runs: it begins its intervals again."""
+    standing: dict[str, _Standing] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def committed(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if event.erasure:
+                self._take(event, event.type.value)
+
+    def _take(self, event: Event, kind: str) -> None:
+        now = self.time.elapsed
+        self.counts[kind] += 1
+        if kind == "requested":
+            step = int(event.actor.removeprefix("step-"))
+            self.standing[event.erasure] = _Standing(step, now)
+            if self.judge.durable.setdefault(step, Counter())["requested"]:
+                self.judge.find("once", step, "one forget became two erasures", event.erasure)
+            self._absorbed(event.erasure, step)
+        mine = self.standing[event.erasure]
+        self.judge.durable[mine.step][kind] += 1
+        self.judge.held.setdefault(event.erasure, Counter())[kind] += 1
+        if kind == "clean":
+            self._clean(event, mine, now)
+        elif kind == "round":
+            counted = event.facts["outcome"] == "clean" and event.facts["counted"]
+            mine.streak = mine.streak + 1 if counted else 0
+            if counted:
+                self._interval(event, mine, now, "a round counts")
+        elif kind not in QUIET:
+            mine.streak = 0
+        if kind in DISTURBS:
+            mine.disturbed = now
+            mine.signalled = mine.signalled and kind in ("accepted", "retried")
+        mine.signalled = mine.signalled or kind == "signalled"
+        if kind in ("leaked", "leaked_late"):
+            mine.settled = False
+
+    def _absorbed(self, name: str, step: int) -> None:
+        truth = self.judge.truth
+        new = Where.of(truth.steps[step])
+        for old in truth.erased.values():
+            if old.where.contains(new) and not old.readmitted and not old.over:
+                self.judge.find("absorbed", step, f"a repeat of {old.id} became an erasure of its own", name)
+
+    def _clean(self, event: Event, mine: _Standing, now: float) -> None:
+        if mine.streak < ROUNDS:
+            says = f"settled after {mine.streak} clean rounds since the last event"
+            self.judge.find("rounds", mine.step, says, event.erasure)
+        self._interval(event, mine, now, "settled")
+        mine.settled = True
+        mine.streak = 0
+        self._true(event.erasure, mine, "when it was settled")
+
+    def _interval(self, event: Event, mine: _Standing, now: float, what: str) -> None:
+        since = max(mine.disturbed, self.started)
+        if not mine.signalled and now < since + INTERVAL - 0.001:
+            says = f"{what} {now - since:.2f} s after the last disturbance"
+            self.judge.find("interval", mine.step, says, event.erasure)
+
+    def at_the_end(self) -> None:
+        """Whatever is settled when all is over must be true then."""
+        for name, mine in self.standing.items():
+            if mine.settled:
+                self._true(name, mine, "at the end")
+
+    def _true(self, name: str, mine: _Standing, when: str) -> None:
+        erased = self.judge.truth.erased.get(name)
+        if erased is None or erased.readmitted or mine.signalled or not declared(self.plan):
+            return
+        self.store.tick()
+        for token in held(self.store, erased):
+            if self._answerable(token) and self.judge.truth.tells_of(token, erased):
+                self.judge.find("untrue", mine.step, f"the store still serves {token} {when}", name)
+                return
+
+    def _answerable(self, token: str) -> bool:
+        """A write that a dead process sent, nobody can know of."""
+        return not any(w.orphan for w in self.judge.truth.carried.get(token, ()))
+
+
+def held(store: LegacyStore, erased: Erased) -> list[str]:
+    """Tokens of the erased in the store's own rows and index."""
+    world: Any = store._world
+    found = []
+    for record in (*world.rows.values(), *world.index.values()):
+        if erased.where.has(record.tenant, record.subject, record.key, split(record.scope)):
+            found += sorted(tokens_of(record.value))
+    return found

@@ -1,0 +1,230 @@
+"""What was asked to be forgotten, as the plan and the ledger's own events say: the judge's memory.
+
+Written apart from the core: another idea of scopes, of states and of what belongs to an erasure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from quietus.core.events import Event
+from tests.simulation.plan import Step
+from tests.simulation.rows import Row, split
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Where:
+    """A scope: None leaves a dimension open."""
+
+    tenant: str | None = None
+    subject: str | None = None
+    keys: frozenset[str] | None = None
+    path: Path | None = None
+
+    @classmethod
+    def of(cls, step: Step) -> Where:
+        keys = step.get("keys") or ([step["key"]] if "key" in step else None)
+        return cls(
+            step.get("tenant"), step.get("subject"), frozenset(keys) if keys else None, split(step.get("path"))
+        )
+
+    def touches(self, other: Where) -> bool:
+        """Whether something may lie in both."""
+        if self.tenant is not None and other.tenant is not None and self.tenant != other.tenant:
+            return False
+        if self.subject is not None and other.subject is not None and self.subject != other.subject:
+            return False
+        if self.keys is not None and other.keys is not None and not self.keys & other.keys:
+            return False
+        if self.path is None or other.path is None:
+            return True
+        short, long = sorted((self.path, other.path), key=len)
+        return long[: len(short)] == short
+
+    def contains(self, other: Where) -> bool:
+        """Whether all of the other lies in it."""
+        if self.tenant is not None and self.tenant != other.tenant:
+            return False
+        if self.subject is not None and self.subject != other.subject:
+            return False
+        if self.keys is not None and not (other.keys and other.keys <= self.keys):
+            return False
+        return self.path is None or (other.path is not None and other.path[: len(self.path)] == self.path)
+
+    def has(self, tenant: str | None, subject: str | None, key: str | None, path: Path | None) -> bool:
+        """Whether a record with these attributes lies in it."""
+        return self.contains(Where(tenant, subject, frozenset({key} if key else {""}), path))
+
+
+@dataclass
+class Written:
+    """One memory that a client asked to be written."""
+
+    token: str
+    where: Where
+    key: str | None
+    generation: int
+    step: int = -1
+    sent_at: int = 0
+    orphan: bool = False
+    """The process that sent it died before it had an answer."""
+
+    def lies_in(self, erased: Erased) -> bool:
+        w = self.where
+        if not erased.where.has(w.tenant, w.subject, self.key, w.path):
+            return False
+        if erased.where.subject is not None:
+            return self.generation <= erased.generation
+        return erased.cleared is None or self.sent_at <= erased.cleared  # later ones were let in
+
+
+@dataclass
+class Erased:
+    """One erasure, from the moment at which its process knew of it. Ticks count what the judge was told."""
+
+    id: str
+    step: int
+    where: Where
+    generation: int
+    spans: list[list[int | None]] = field(default_factory=list)
+    """When it was unsettled."""
+    accepted: bool = False
+    over: bool = False
+    """Refused by the store or released by an operator: nothing is held back for it any more."""
+    readmitted: bool = False
+    cleared: int | None = None
+    """When it was settled for the first time: what is written into its path later is not of it."""
+    snapshotted: int | None = None
+    whole: bool = True
+    """Its snapshot reached everything; where it did not, only an operator can end it."""
+    seen: set[str] = field(default_factory=set)
+    """Tokens that the snapshot can have met in its own rows."""
+
+    def open(self, since: int, until: int) -> bool:
+        """Whether it was unsettled at some time between two ticks."""
+        if self.over:
+            return False
+        return any(
+            (a is None or a <= until) and (b is None or b >= since) for a, b in self.spans
+        )
+
+    @property
+    def unsettled(self) -> bool:
+        return not self.over and bool(self.spans) and self.spans[-1][1] is None
+
+    def owns(self, row: Row) -> bool:
+        return self.where.has(row.tenant, row.subject, row.key, row.path)
+
+
+class Truth:
+    """Everything that was written and everything that was erased."""
+
+    def __init__(self) -> None:
+        self.tick = 0
+        self.carried: dict[str, list[Written]] = {}
+        self.erased: dict[str, Erased] = {}
+        self.steps: dict[int, Step] = {}
+        self.generations: dict[tuple[str | None, str], int] = {}
+        self._known = 0
+
+    def next(self) -> int:
+        self.tick += 1
+        return self.tick
+
+    # --- what clients do -------------------------------------------------------------------------
+
+    def writing(self, step: Step, token: str) -> Written:
+        """A write leaves for the store."""
+        where = Where.of({k: step[k] for k in ("tenant", "subject", "path") if k in step})
+        born = self.generations.get((where.tenant, where.subject or ""), 0)
+        written = Written(token, where, step.get("key"), born, step["n"], self.next())
+        self.carried.setdefault(token, []).append(written)
+        return written
+
+    # --- what the ledger says --------------------------------------------------------------------
+
+    def known(self, events: Sequence[Event]) -> None:
+        """A process has learned of these events."""
+        tick = self.next()
+        for event in events:
+            self._known = max(self._known, event.number)
+            self._fold(event, tick)
+
+    def reload(self, events: Iterable[Event]) -> None:
+        """A new process has read the ledger."""
+        self.known([event for event in events if event.number > self._known])
+
+    def _fold(self, event: Event, tick: int) -> None:
+        kind = event.type.value
+        if kind == "requested":
+            step = int(event.actor.removeprefix("step-"))
+            where = Where.of(self.steps[step])
+            born = max(
+                (g for (t, s), g in self.generations.items() if s == where.subject and where.tenant in (None, t)),
+                default=0,
+            )
+            self.erased[event.erasure] = Erased(event.erasure, step, where, born, [[tick, None]])
+            return
+        erased = self.erased.get(event.erasure)
+        if erased is not None:
+            self._change(erased, kind, event, tick)
+
+    def _change(self, erased: Erased, kind: str, event: Event, tick: int) -> None:
+        if kind == "accepted":
+            erased.accepted = True
+        elif kind == "snapshotted":
+            erased.snapshotted = tick
+            if event.facts["failed"] or event.facts["truncated"]:
+                erased.seen, erased.whole = set(), False
+        elif kind == "refused" and not erased.accepted and erased.unsettled:
+            erased.over = True
+        elif kind == "released":
+            erased.over = True
+        elif kind == "clean" and erased.accepted and erased.unsettled:
+            erased.spans[-1][1] = tick
+            erased.cleared = tick if erased.cleared is None else erased.cleared
+        elif kind in ("leaked", "leaked_late") and erased.spans[-1][1] is not None:
+            erased.spans.append([tick, None])
+        elif kind == "readmitted":
+            erased.readmitted = True
+            if erased.where.subject is not None:
+                for tenant in self._tenants(erased):
+                    place = (tenant, erased.where.subject)
+                    self.generations[place] = self.generations.get(place, 0) + 1
+
+    def _tenants(self, erased: Erased) -> list[str | None]:
+        if erased.where.tenant is not None:
+            return [erased.where.tenant]
+        return sorted({w.where.tenant for ws in self.carried.values() for w in ws}, key=str)
+
+    # --- asking ----------------------------------------------------------------------------------
+
+    def tells_of(self, token: str, erased: Erased) -> bool:
+        """Whether a token stands in some record of the erased."""
+        return any(written.lies_in(erased) for written in self.carried.get(token, ()))
+
+    def droppable(self, row: Row) -> bool:
+        """Whether a row may be missing without a mark: it is of the erased, or tells of them."""
+        if (row.subject or "").startswith("quietus-canary") or row.resolved is not True:
+            return True
+        for erased in self.erased.values():
+            if any(self.tells_of(token, erased) for token in row.tokens) or erased.seen & row.tokens:
+                return True
+            by_subject = erased.where.subject is not None and not erased.readmitted
+            if by_subject and (erased.owns(row) or erased.unsettled):
+                if erased.owns(row) or (erased.where.subject or "") in row.text:
+                    return True
+            keys = self.keys_of(erased)
+            if row.key in keys or keys & set(row.sources):
+                return True
+        return False
+
+    def keys_of(self, erased: Erased) -> frozenset[str]:
+        found = set(erased.where.keys or ())
+        for records in self.carried.values():
+            found |= {w.key for w in records if w.key is not None and w.lies_in(erased)}
+        return frozenset(found)

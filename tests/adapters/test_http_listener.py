@@ -103,10 +103,11 @@ async def test_a_request_with_two_readings_goes_nowhere(sent: bytes) -> None:
         await line.send(sent)
         # Whatever stands behind it is not read as a request.
         line.writer.write(get("/smuggled"))
-        status, headers, body = await line.answer()
+        asked_head = sent.startswith(b"HEAD ")
+        status, headers, body = await line.answer(head_only=asked_head)
         assert status == 400
         assert headers["connection"] == "close"
-        assert json.loads(body)["type"] == "urn:quietus:problem:malformed-request"
+        assert asked_head or json.loads(body)["type"] == "urn:quietus:problem:malformed-request"
         assert "server" not in headers
         assert await line.rest() == b""
         assert not wire.handler.requests and not wire.store.received

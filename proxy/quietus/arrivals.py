@@ -58,6 +58,7 @@ class Arrivals:
         # From here to the return there is no await: what is decided is what leaves.
         if self.blocked(flight):
             return self._refused_late(flight)
+        self._born(flight, reading, reply)
         judged = None
         if self._concerned(flight) and reading.call.operation is not Operation.IGNORE:
             judged = self._releaser.judge(flight, reading, reply, seen)
@@ -181,10 +182,18 @@ class Arrivals:
             dropped = judged.screening.dropped if judged is not None else frozenset()
             self._releaser.learn(flight, reading, answered.items, dropped)
 
+    def _born(self, flight: Flight, reading: Reading, reply: Reply) -> None:
+        """A write that was done makes its records new: what stood under their keys before is judged apart."""
+        if reading.call.operation is not Operation.WRITE:
+            return
+        if self._profile().ack(reading, reply).outcome != "accepted":
+            return
+        answered = self._read(reading, reply)
+        items = answered.items if answered is not None else ()
+        self._releaser.learn(flight, reading, (*reading.call.items, *items), frozenset())
+
     def _written(self, flight: Flight, reading: Reading, reply: Reply, answered: Answered | None) -> None:
         ack = self._profile().ack(reading, reply)
-        if ack.outcome == "accepted":
-            self._releaser.learn(flight, reading, reading.call.items, frozenset())
         if ack.outcome not in ("queued", "unclear"):
             return
         keys = [item.key for item in (answered.items if answered is not None else ()) if item.key is not None]

@@ -113,7 +113,10 @@ class ForgetDesk:
         elif erasure.state is State.REQUESTED:
             return self._unknown(erasure)  # it is sent again when its turn comes, not because a client asks
         else:
-            reply = await self._forgets.original(erasure)
+            try:
+                reply = await self._forgets.original(erasure)
+            except LedgerError:
+                return problem("ledger-unavailable", rule=decision.rule, retry_after=1.0)
         return await self._acknowledge(question, reading, erasure, reply, decision)
 
     async def _driven(self, erasure: Erasure) -> Driven | Answer:

@@ -7,8 +7,9 @@ until its last byte is written. Whatever goes wrong in here shuts: the caller ge
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from quietus.answers import Answer, problem
 from quietus.arrivals import Arrivals, hint
@@ -148,9 +149,21 @@ class Gateway:
         if decision.refuses and decision.mode is Mode.ENFORCE:
             return self._refusal(question, decision)
         if call.operation is Operation.WRITE:
-            # What was sent must come back and be recorded even if the client goes away.
-            return await asyncio.shield(asyncio.ensure_future(self._forward(question, decision, reading)))
+            return await self._to_its_end(self._forward(question, decision, reading))
         return await self._forward(question, decision, reading)
+
+    @staticmethod
+    async def _to_its_end(forward: Coroutine[Any, Any, Answer]) -> Answer:
+        """What was sent must come back and be recorded even if the client goes away.
+
+        Nobody writes that answer then: its flight lands by itself, or a forget would wait for it for ever.
+        """
+        work = asyncio.ensure_future(forward)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            work.add_done_callback(_land)
+            raise
 
     async def _wait(self, question: Question, decision: Decision) -> Decision:
         until = self._clock.monotonic() + self._limits.wait
@@ -241,3 +254,8 @@ class Gateway:
             return problem("upstream-unavailable", retry_after=1.0)
         headers = without(opened.headers, FRAMING)
         return Answer(opened.status, headers, opened.chunks(), finish=opened.abort)
+
+
+def _land(work: asyncio.Future[Answer]) -> None:
+    if not work.cancelled() and work.exception() is None:
+        work.result().done()

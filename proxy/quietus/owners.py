@@ -90,6 +90,11 @@ class Owners:
         """The owner of a record, or None where traffic has not told."""
         return self._known.get(self._name(key, path))
 
+    def born(self, item: Item, call: Call) -> int:
+        """The gate epoch at which a row was written, 0 where that is not known."""
+        owner = self.owner(item.key, self.path_of(item, call)) if item.key is not None else None
+        return owner.born if owner is not None else 0
+
     def scope_of(self, item: Item, call: Call, scope: Scope, defaults: Mapping[str, str] = {}) -> Scope:
         """A row's own scope, digested: UNKNOWN where neither the row, nor its owner, nor its address says."""
         owner = self.owner(item.key, self.path_of(item, call)) if item.key is not None else None

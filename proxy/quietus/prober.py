@@ -13,6 +13,7 @@ from quietus.core.operations import Call, Item, Operation
 from quietus.core.probing import Finding, Probe, Witness, wording
 from quietus.core.scope import Scope, Wild, holds, overlaps
 from quietus.core.screening import Screener
+from quietus.core.states import State
 from quietus.owners import Owners
 from quietus.permits import Granted, Purpose
 from quietus.ports import Clock, Upstream, UpstreamError
@@ -189,6 +190,8 @@ class Prober:
         self, item: Item, call: Call, scope: Scope, defaults: Mapping[str, str], erasure: Erasure
     ) -> bool:
         its = self._owners.scope_of(item, call, scope, defaults)
+        if self._newer(item, call, erasure):
+            return False
         if not erasure.readmitted and holds(erasure.predicate, its):
             return True
         if item.key is None:
@@ -197,6 +200,15 @@ class Prober:
             return False  # the store has given the id again, or it is another purpose's: not the erased
         found = self._screener.keys(item.key, self._owners.path_of(item, call))
         return any(hit.erasure.id == erasure.id for hit in found)
+
+    def _newer(self, item: Item, call: Call, erasure: Erasure) -> bool:
+        """Whether a record is newer than the erasure, as far as its place tells; its content is judged apart.
+
+        Once settled, a key or a path may be written again: only content then tells the old from the new.
+        """
+        if isinstance(erasure.predicate.subject, Wild) and erasure.state in (State.SETTLED, State.RELAPSED):
+            return True
+        return self._owners.born(item, call) > erasure.epoch
 
     @staticmethod
     def _keyed(item: Item, surface: Surface, witness: Witness) -> Item:

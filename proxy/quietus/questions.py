@@ -38,7 +38,8 @@ class Questions:
             path = self._owners.path_of(None, call)
             for key in call.scope.key:
                 hits = _near(self._screener.keys(str(key), path), scope)
-                owned.update((hit.erasure.id, hit.erasure) for hit in hits)
+                # A key that was forgotten by itself, and is settled, may be written again.
+                owned.update((h.erasure.id, h.erasure) for h in hits if h.erasure.unsettled or _whose(h))
         return Question(
             call,
             scope,
@@ -58,6 +59,10 @@ class Questions:
     def _sources(self, call: Call) -> Iterable[Hit]:
         for key in (*call.derived_from, *(key for item in call.items for key in item.derived_from)):
             yield from self._screener.keys(key, None)
+
+
+def _whose(hit: Hit) -> bool:
+    return not isinstance(hit.erasure.predicate.subject, Wild)
 
 
 def _near(hits: Iterable[Hit], scope: Scope) -> Iterable[Hit]:

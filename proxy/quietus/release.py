@@ -126,6 +126,7 @@ class Releaser:
             scope_of=lambda item: self._owners.scope_of(item, call, scope),
             paths_of=lambda item: self._owners.path_of(item, call),
             own=own,
+            newer=lambda item, erasure: self._owners.born(item, call) > erasure.epoch,
         )
 
     def foreign(self, question: Question, reading: Reading, reply: Reply, own: str) -> bool:
@@ -158,7 +159,8 @@ class Releaser:
 
     def learn(self, flight: Flight, reading: Reading, items: Iterable[Item], dropped: frozenset[int]) -> None:
         """Remembers whose the rows are that pass."""
-        born = self._gate.epoch if reading.call.operation is Operation.WRITE else 0
+        # A write that a gate has overtaken is not newer than what shut it.
+        born = self._gate.epoch if reading.call.operation is Operation.WRITE and not flight.met else 0
         for item in items:
             if item.position not in dropped:
                 self._owners.learn(item, reading.call, flight.question.scope, born)

@@ -113,12 +113,13 @@ def screen(
     scope_of: Callable[[Item], Scope],
     paths_of: Callable[[Item], tuple[str, ...] | None],
     own: str = "",
+    newer: Callable[[Item, Erasure], bool] = lambda item, erasure: False,
 ) -> Screening:
     """Judges every row and every scalar of one answer.
 
     `scope` is the call's, digested; `scope_of` gives a row's, with UNKNOWN for what neither the row nor
     lineage says. `own` is the erasure that the call itself asked for: its own ids in the answer to a
-    forget are the client's words.
+    forget are the client's words. `newer` says whether a row was written after an erasure was asked for.
     """
     dropped: dict[int, str] = {}
     erased: dict[str, Erasure] = {}
@@ -136,7 +137,7 @@ def screen(
     for item in items:
         its = scope_of(item)
         rows[item.position] = (item, its)
-        for cause, erasure in _item_causes(item, its, gate, screener, paths_of(item)):
+        for cause, erasure in _item_causes(item, its, gate, screener, paths_of(item), newer):
             if erasure is None or erasure.id != own:
                 hit(item.position, cause, erasure)
         if item.position in dropped or item.position not in filled:
@@ -175,7 +176,12 @@ def _names_itself(row: tuple[Item, Scope] | None, text: str, found: Hit) -> bool
 
 
 def _item_causes(
-    item: Item, its: Scope, gate: Gate, screener: Screener, path: tuple[str, ...] | None
+    item: Item,
+    its: Scope,
+    gate: Gate,
+    screener: Screener,
+    path: tuple[str, ...] | None,
+    newer: Callable[[Item, Erasure], bool],
 ) -> Iterable[tuple[str, Erasure | None]]:
     if item.provenance_resolved is False:
         yield "provenance", None
@@ -189,8 +195,8 @@ def _item_causes(
         for found in screener.keys(item.key, path):
             if not _in_tenant(found.erasure, its):
                 continue
-            # A settled id that now belongs to somebody else was given again by the store.
-            reused = known and not overlaps(found.erasure.predicate, its)
+            # A settled id that now belongs to somebody else, or was written again, is another record's.
+            reused = (known and not overlaps(found.erasure.predicate, its)) or newer(item, found.erasure)
             if not (reused and found.erasure.state is State.SETTLED):
                 yield "key", found.erasure
     for source in item.derived_from:

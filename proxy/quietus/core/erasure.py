@@ -175,8 +175,8 @@ def advance(erasure: Erasure | None, event: Event) -> Erasure:
     changed = change(erasure, event) if change else erasure
     if (happening := _HAPPENINGS.get(event.type)) is not None:
         changed = _step(changed, happening, event)
-    quiet = event.type in (EventType.ROUND, EventType.OVERDUE, EventType.ESCALATED)
-    return replace(changed, version=event.number, base_version=erasure.base_version if quiet else event.number)
+    calm = event.type in (EventType.ROUND, EventType.OVERDUE, EventType.ESCALATED)
+    return replace(changed, version=event.number, base_version=erasure.base_version if calm else event.number)
 
 
 def _requested(event: Event) -> Erasure:
@@ -283,7 +283,7 @@ _CHANGES: Final[dict[EventType, Callable[[Erasure, Event], Erasure]]] = {
     EventType.WRITE_CLOSED: _undrained,
     EventType.SNAPSHOTTED: lambda e, ev: replace(e, snapshotted=True, snapshot=dict(ev.facts)),
     EventType.FORWARDED: lambda e, _: replace(_restart(e), forwards=e.forwards + 1, answered=False),
-    EventType.REMEDIED: lambda e, ev: replace(_restart(e), remedies=e.remedies + int(ev.facts.get("count", 1))),
+    EventType.REMEDIED: lambda e, ev: replace(_restart(e), remedies=e.remedies + ev.facts.get("count", 1)),
     EventType.RESTARTED: lambda e, _: _restart(e) if e.unsettled else e,
     EventType.RETRIED: lambda e, _: _restart(e),
     EventType.OVERDUE: lambda e, _: replace(e, overdue=True),

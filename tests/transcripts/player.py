@@ -12,8 +12,10 @@ one), and `play`, a list of steps. A step has one verb:
   script    {"METHOD /path": [{status, headers, body}]}: the store's next answers there; it does nothing then
   operator  {act: release|retry|verify|escalate} on the erasure, {readmit: SUBJECT}, {signal: EPOCH}
   received  what the store got: counts by "METHOD /path" (`at most N` too), or `targets` verbatim
+  metrics   {name: {labels: {…}, least: N}}: the process is shared, so only a least can be said
 
-and expectations beside it: status, headers (a part of each, or null), keys (of the rows, in order), json (a
+A text `+N` in a body stands for a text of N words. Beside the verb stand
+expectations beside it: status, headers (a part of each, or null), keys (of the rows, in order), json (a
 subset), has and lacks (texts in head or body), length (the body is as long as its head says).
 """
 
@@ -34,7 +36,8 @@ from tests.e2e.process import Quietus, Response, request
 from tests.transcripts.town import House, Town
 
 FOLDER = Path(__file__).parent
-VERBS = ("write", "call", "direct", "erasure", "store", "script", "operator", "received")
+VERBS = ("write", "call", "direct", "erasure", "store", "script", "operator", "received",
+         "metrics")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Transcript:
     faults: dict[str, Any]
     sidecar: dict[str, Any]
     play: tuple[dict[str, Any], ...]
+    rows: tuple[str, ...]
+    """Requirements that would fail without what it shows."""
 
     @property
     def group(self) -> str:
@@ -63,7 +68,8 @@ def load() -> list[Transcript]:
             name = f"{path.stem}-{document['name']}"
             found.append(
                 Transcript(name, document["title"], tuple(document["cases"]), tuple(document["kinds"]),
-                           document.get("faults", {}), document.get("sidecar", {}), tuple(document["play"]))
+                           document.get("faults", {}), document.get("sidecar", {}), tuple(document["play"]),
+                           tuple(document.get("rows", ())))
             )  # fmt: skip
     return found
 
@@ -71,13 +77,19 @@ def load() -> list[Transcript]:
 class Played:
     """One transcript being played."""
 
-    def __init__(self, transcript: Transcript, sidecar: Quietus, town: Town) -> None:
+    def __init__(self, transcript: Transcript, sidecar: Quietus | None, town: Town) -> None:
         self.transcript = transcript
-        self.sidecar = sidecar
+        self._sidecar = sidecar
+        self.data = town.url if sidecar is None else sidecar.data
         self.town = town
         self.tenant = transcript.name
         self.house: House = town.settle(self.tenant, Faults(**transcript.faults))
         self.erasure_id = ""
+
+    @property
+    def sidecar(self) -> Quietus:
+        assert self._sidecar is not None
+        return self._sidecar
 
     def play(self) -> None:
         """Every step. Raises AssertionError that names the step."""
@@ -89,17 +101,35 @@ class Played:
             except AssertionError as error:
                 raise AssertionError(f"{self.transcript.name}, step {number} ({verb}): {error}") from error
 
+    def leaks(self) -> list[str]:
+        """The same without a sidecar: the steps whose answer tells what it must lack."""
+        told = []
+        for step in self.transcript.play:
+            if "write" in step:
+                self._write(step["write"], {"status": [200, 201]})
+            elif "call" in step:
+                answer = self._ask(self.town.url, step["call"], step)
+                body = answer.body
+                if answer.headers.get("content-encoding") == "gzip":
+                    body = gzip.decompress(body)
+                told += [step["call"] for text in step.get("lacks", ()) if text.encode() in body]
+            elif "store" in step or "script" in step:
+                verb = "store" if "store" in step else "script"
+                getattr(self, f"_{verb}")(step[verb], step)
+        return told
+
     # --- verbs -----------------------------------------------------------------------------------
 
     def _write(self, records: dict[str, Any], step: dict[str, Any]) -> None:
         for key, (subject, text, *more) in records.items():
-            body = {"key": key, "value": text, "retention": {"subject": subject}, **(more[0] if more else {})}
-            answer = self._ask(self.sidecar.data, "POST /v1/memories", {"body": body})
-            assert answer.status == step.get("status", 201), (key, answer)
+            body = {"key": key, "value": _grown(text), "retention": {"subject": subject}}
+            body |= more[0] if more else {}
+            answer = self._ask(self.data, "POST /v1/memories", {"body": body})
+            assert answer.status in step.get("status", [201]), (key, answer)
 
     def _call(self, line: str, step: dict[str, Any]) -> None:
         for _ in range(step.get("times", 1)):
-            answer = self._ask(self.sidecar.data, line, step)
+            answer = self._ask(self.data, line, step)
             named = answer.headers.get("quietus-erasure")
             if named:
                 self.erasure_id = named.split(";")[0].strip('"')
@@ -152,6 +182,14 @@ class Played:
             whole = target.replace("TENANT", self.tenant)
             assert any(r.target == whole for r in got), [r.target for r in got][-5:]
 
+    def _metrics(self, wanted: dict[str, Any], _: dict[str, Any]) -> None:
+        text = request("GET", f"{self.sidecar.admin}/metrics").body.decode()
+        for name, what in wanted.items():
+            labels = [f'{label}="{value}"' for label, value in what["labels"].items()]
+            lines = [line for line in text.splitlines() if line.startswith(f"{name}{{")]
+            found = [float(line.split()[-1]) for line in lines if all(label in line for label in labels)]
+            assert sum(found) >= what["least"], (name, found)
+
     # --- asking and looking ----------------------------------------------------------------------
 
     def _ask(self, base: str, line: str, step: dict[str, Any]) -> Response:
@@ -160,7 +198,7 @@ class Played:
         if isinstance(body, str):
             body = body.replace("TENANT", self.tenant).encode()
         elif isinstance(body, dict):
-            body = {"tenant": self.tenant, **body}
+            body = {"tenant": self.tenant, **{name: _grown(value) for name, value in body.items()}}
         if body is None and path.startswith("/v1/memories") and "tenant=" not in path:
             path += f"{'&' if '?' in path else '?'}tenant={self.tenant}"
         return request(method, base + path.replace("TENANT", self.tenant), body, step.get("send", {}))
@@ -184,6 +222,12 @@ class Played:
         assert not any(text in everything for text in step.get("lacks", ())), shown
         if step.get("length"):
             assert int(answer.headers["content-length"]) == len(answer.body), shown
+
+
+def _grown(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith("+"):
+        return " ".join(f"word{number}" for number in range(int(value)))
+    return value
 
 
 def _within(wanted: Any, found: Any) -> bool:

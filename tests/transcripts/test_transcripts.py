@@ -23,6 +23,10 @@ LIMITS = {"probe_rate_per_second": 500}
 TRANSCRIPTS = sorted(load(), key=lambda transcript: (transcript.group, transcript.name))
 
 
+def _rows(transcript: Transcript) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.requirement(*transcript.rows)] if transcript.rows else []
+
+
 def _start(folder: Path, town: Town, sidecar: dict) -> Quietus:  # type: ignore[type-arg]
     folder.mkdir()
     profile = shipped("memory-tool", folder, **{**STORE, **sidecar.get("store", {})})
@@ -60,7 +64,7 @@ def played(
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     "transcript",
-    [pytest.param(t, id=t.name, marks=pytest.mark.case(*t.cases)) for t in TRANSCRIPTS],
+    [pytest.param(t, id=t.name, marks=[pytest.mark.case(*t.cases), *_rows(t)]) for t in TRANSCRIPTS],
 )
 def test_transcript(transcript: Transcript, played: dict[str, Future[None]]) -> None:
     played[transcript.name].result(170)
@@ -70,3 +74,15 @@ def test_every_transcript_says_what_it_is() -> None:
     assert len({t.name for t in TRANSCRIPTS}) == len(TRANSCRIPTS)
     for transcript in TRANSCRIPTS:
         assert transcript.title and transcript.cases and set(transcript.kinds) <= set("ABCDEFGHIJK")
+
+
+def test_the_store_alone_tells_what_the_transcripts_must_lack() -> None:
+    """The control: where a transcript says `lacks`, the same words come without a sidecar."""
+    secretive = [t for t in TRANSCRIPTS if any("lacks" in step for step in t.play if "call" in step)]
+    town = Town()
+    try:
+        silent = [t.name for t in secretive if not Played(t, None, town).leaks()]
+    finally:
+        town.close()
+    assert len(secretive) > 15
+    assert silent == []

@@ -226,7 +226,7 @@ class Snapshotter:
             if request is None:
                 return None
             reply = await self._prober.send(request, Purpose.PROBE, paced=False)
-            key = profile.canary_key(reply)
+            key = profile.canary_key(reply, subject)
         except (UpstreamError, Unreadable, CannotQuote, MissingValue):
             return None
         if key is None:

@@ -19,8 +19,9 @@ from quietus.profiles.wire import same_shape
 from quietus.profiles.words import CallModel
 
 VALUES: Final = frozenset(
-    {"key", "keys", "subject", "tenant", "purpose", "path", "text", "vector", "epoch", "basis"}
-)
+    {"key", "keys", "subject", "tenant", "purpose", "path", "text", "vector", "epoch", "basis", "salience",
+     "ttl"}
+)  # fmt: skip
 """Placeholders that are known everywhere; captures of the routes come on top."""
 
 T = TypeVar("T")
@@ -101,13 +102,21 @@ def _calls(model: ProfileModel, out: Compiled, attempt: Callable[[Callable[[], A
     if model.canary is not None:
         canary = model.canary
         out.canary = template(canary.write, ("canary", "write"))
-        out.canary_key = attempt(lambda: Selector(canary.key, ("canary", "key")))
+        key = canary.key
+        if key is not None:
+            out.canary_key = attempt(lambda: Selector(key, ("canary", "key")))
+        elif out.canary is not None and "key" not in out.canary.names:
+            attempt(lambda: _keyless(("canary", "key")))
     if model.epoch is not None:
         epoch = model.epoch
         out.epoch = template(epoch, ("epoch",))
         out.epoch_value = attempt(lambda: Selector(epoch.value, ("epoch", "value")))
     for one in model.strengthen:
         out.strengthen[one.route] = dict(one.set)
+
+
+def _keyless(place: Place) -> None:
+    raise CompileFault(place, "nobody knows a canary's key", "say where the answer has it, or write {key}")
 
 
 def _check_store(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:

@@ -113,10 +113,10 @@ class EpochModel(CallModel):
 
 
 class CanaryModel(Model):
-    """How a record of our own is written, and where its key is in the answer."""
+    """How a record of our own is written, and where its key is in the answer (else it is `{key}`)."""
 
     write: CallModel
-    key: SelectorOne
+    key: SelectorOne | None = None
     ack: AckModel = AckModel()
 
 

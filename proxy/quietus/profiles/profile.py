@@ -6,6 +6,7 @@ taken for a recall of who knows what.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -45,6 +46,7 @@ class Profile:
         self.summary = model.summary
         self.store = model.store
         self.fingerprint = fingerprint
+        self.mapping_fingerprint = _mapping_fingerprint(model)
         self.routes: tuple[Route, ...] = compiled.routes
         self.route_names = tuple(dict.fromkeys(route.name for route in compiled.routes))
         self.surfaces: tuple[Surface, ...] = compiled.surfaces
@@ -166,10 +168,26 @@ class Profile:
         """The write of a canary, or None. Raises CannotQuote, MissingValue."""
         return _filled(self._compiled.canary, values)
 
-    def canary_key(self, reply: Reply) -> str | None:
-        """The key that the store gave a canary, or None."""
+    def canary_key(self, reply: Reply, given: str | None = None) -> str | None:
+        """The key of a canary: the store's, or where the profile names none the one that was `given`."""
         selector = self._compiled.canary_key
-        return text_in(selector, _reply_view(reply)) if selector is not None else None
+        if selector is None:
+            return given if 200 <= reply.status < 300 else None
+        return text_in(selector, _reply_view(reply))
+
+    @property
+    def canary_values(self) -> frozenset[str] | None:
+        """The placeholders of the canary's write; None where the profile has no canary."""
+        canary = self._compiled.canary
+        return None if canary is None else frozenset(canary.names)
+
+    @property
+    def own_values(self) -> frozenset[str]:
+        """Every placeholder of the requests that the profile makes by itself."""
+        compiled = self._compiled
+        templates = [one.template for one in (*self.surfaces, self.controls) if one is not None]
+        templates += [*compiled.remedies.values(), *compiled.forgets.values(), compiled.canary]
+        return frozenset(name for one in templates if one is not None for name in one.names)
 
     def epoch_request(self) -> Request | None:
         """How the store's read epoch is asked for, or None."""
@@ -234,6 +252,11 @@ def _with_subject(items: tuple[Item, ...], scope: Scope) -> tuple[Item, ...]:
         return items
     subject = str(next(iter(scope.subject)))
     return tuple(item if item.subject is not None else replace(item, subject=subject) for item in items)
+
+
+def _mapping_fingerprint(model: ProfileModel) -> str:
+    """Of how the store is spoken to: everything but its `store` block and its summary."""
+    return hashlib.sha256(model.model_dump_json(exclude={"store", "summary"}).encode()).hexdigest()
 
 
 def _filled(template: Template | None, values: Mapping[str, Any]) -> Request | None:

@@ -9,7 +9,7 @@ import pytest
 from quietus.core.exchange import Reply, Request
 from quietus.core.operations import Operation
 from quietus.core.scope import ANY, UNKNOWN
-from quietus.profiles.faults import RequestFault
+from quietus.profiles.faults import MissingValue, RequestFault
 from quietus.profiles.loader import load_profile
 from tests.profiles.speech import asked, replied
 
@@ -219,7 +219,12 @@ def test_probes_remedies_and_forgets_are_what_the_server_takes() -> None:
     assert forget is not None and json.loads(forget.body) == {"ids": ["a1", "a2"]}
     remedy = CHROMA.remedy("delete_record", values)
     assert remedy is not None and CHROMA.read(remedy).call.scope.key == {"a1"}
-    assert CHROMA.forget("path", values) is None and CHROMA.canary_write(values) is None
+    assert CHROMA.forget("path", values) is None
+    written = CHROMA.canary_write({**values, "key": "c1"})
+    assert written is not None and json.loads(written.body)["embeddings"] == [[0.5, 1.0]]
+    assert CHROMA.canary_key(replied({}, 201), "c1") == "c1" and CHROMA.canary_key(replied({}, 400), "c1") is None
+    with pytest.raises(MissingValue):
+        CHROMA.canary_write({name: value for name, value in values.items() if name != "vector"})
 
 
 def test_a_list_goes_on_until_a_page_is_short() -> None:

@@ -201,6 +201,12 @@ class Prober:
         found = self._screener.keys(item.key, self._owners.path_of(item, call))
         return any(hit.erasure.id == erasure.id for hit in found)
 
+    def of_another(self, surface: Surface, witness: Witness, item: Item, erasure: Erasure) -> bool:
+        """Whether a row that tells of the erased is plainly somebody else's record: not ours to remove."""
+        call = self._call(surface, witness)
+        its = self._owners.scope_of(item, call, self._owners.digested(call.scope))
+        return not isinstance(its.subject, Wild) and not overlaps(erasure.predicate, its)
+
     def _newer(self, item: Item, call: Call, erasure: Erasure) -> bool:
         """Whether a record is newer than the erasure, as far as its place tells; its content is judged apart.
 

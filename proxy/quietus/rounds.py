@@ -79,7 +79,12 @@ class Rounds:
             finding, items = await self._prober.probe(surface, probe, erasure)
             findings.append(finding)
             if surface.kind == "primary" or surface.enumerates:
-                result.residual += [(surface.name, item) for item in items if item.key is not None]
+                result.residual += [
+                    (surface.name, item)
+                    for item in items
+                    if item.key is not None
+                    and not self._prober.of_another(surface, probe.witness, item, erasure)
+                ]
         findings += await self._controls(surface, known, turn)
         controls = Controls(bool(snapshot.records), bool(known), snapshot.control_kind)
         applicable = surface.each != "path" or any(w.path is not None for w in snapshot.witnesses)

@@ -118,6 +118,7 @@ class Client:
     async def _stream(self, answer: Answer, body: Any) -> None:
         slowly = self._step.get("reads_slowly", 0.0) / 4
         taken = b""
+        left: set[str] = set()
         try:
             async for piece in body:
                 if answer.overtaken.is_set():
@@ -125,9 +126,11 @@ class Client:
                 taken += piece
                 part = read(answer.headers, piece)
                 self._released(answer, part, _all(part), whole=False)
+                left |= _all(part)
                 if slowly and not await self._goes_on(answer, slowly):
                     return
-            self._released(answer, read(answer.headers, taken), NONE, whole=True)
+            content = read(answer.headers, taken)
+            self._released(answer, content, _all(content) - left, whole=True)
         except UpstreamError:
             self._counts["broken off"] += 1
         finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
 
 from quietus.core.exchange import Headers, Reply, Request, header
 from tests.simulation.network import Witness
@@ -65,6 +66,7 @@ class Judge(Witness):
     held: dict[str, Counter[str]] = field(default_factory=dict)
     """The same by erasure."""
     counts: Counter[str] = field(default_factory=Counter)
+    canaries: set[str] = field(default_factory=set)
     writing: set[int] = field(default_factory=set)
     """Writes that have been sent by this process and have not come back."""
 
@@ -82,6 +84,8 @@ class Judge(Witness):
 
     def sent(self, step: str, request: Request, purpose: str) -> None:
         if not step:
+            if purpose == "remedy":
+                self._remedy(unquote(request.path.rpartition("/")[2]))
             return
         number = int(step)
         call = self.calls[number]
@@ -96,6 +100,16 @@ class Judge(Witness):
 
     def arrived(self, step: str) -> None:
         self.writing.discard(int(step))
+
+    def _remedy(self, key: str) -> None:
+        """What the sidecar deletes by itself must be of the erased, or a record of its own."""
+        if key in self.canaries:
+            return
+        self.counts["remedies"] += 1
+        records = [w for ws in self.truth.carried.values() for w in ws if w.key == key]
+        erased = self.truth.erased.values()
+        if records and not any(w.lies_in(e) or key in (e.where.keys or ()) for w in records for e in erased):
+            self.find("remedy", records[0].step, "a remedy deletes a record of somebody who is not erased")
 
     def _forget_leaves(self, number: int, call: Call) -> None:
         self.sends[number] += 1
@@ -114,7 +128,11 @@ class Judge(Witness):
                 self.find("barrier", number, f"sent while the write of step {other} was under way")
 
     def handled(self, step: str, request: Request, reply: Reply) -> None:
-        if not step or self.calls[int(step)].step["do"] != "write" or reply.status >= 300:
+        if not step:
+            if request.method == "POST" and request.path == "/v1/memories":
+                self.canaries |= set(read(reply.headers, reply.body).keyed)
+            return
+        if self.calls[int(step)].step["do"] != "write" or reply.status >= 300:
             return
         for row in read(reply.headers, reply.body).keyed:
             for records in self.truth.carried.values():

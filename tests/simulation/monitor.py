@@ -143,3 +143,13 @@ def held(store: LegacyStore, erased: Erased) -> list[str]:
         if erased.where.has(record.tenant, record.subject, record.key, split(record.scope)):
             found += sorted(tokens_of(record.value))
     return found
+
+
+def copied(store: LegacyStore, erased: Erased) -> bool:
+    """Whether a record of somebody else says what was erased: it is a leak until somebody sees to it."""
+    world: Any = store._world
+    return any(
+        erased.seen & tokens_of(record.value)
+        and not erased.where.has(record.tenant, record.subject, record.key, split(record.scope))
+        for record in world.rows.values()
+    )

@@ -66,7 +66,8 @@ class Arrived:
     async def chunks(self) -> AsyncIterator[bytes]:
         body = self.reply.body
         pieces = [piece + b"\n\n" for piece in body.split(b"\n\n") if piece]
-        if not (header(self.headers, "content-type") or "").startswith("text/event-stream"):
+        events = (header(self.headers, "content-type") or "").startswith("text/event-stream")
+        if not events or header(self.headers, "content-encoding") is not None:
             pieces = [body[: len(body) // 2], body[len(body) // 2 :]]
         for place, piece in enumerate(pieces):
             if self.gap:

@@ -1,0 +1,49 @@
+"""What the simulator found, each as a scene of its own."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from quietus.core.states import State
+from quietus.legacy.faults import Faults
+from quietus.ports import LedgerUnavailable
+from tests.gateway.scenes import ALICE, BOB, Held, path, settle, short, turn, two
+
+
+async def test_a_writer_who_hangs_up_does_not_hold_up_forgets() -> None:
+    async with short() as world:
+        held = Held(path("/v1/memories"), after=True)
+        world.upstream.hooks.append(held)
+        writing = world.start("POST", "/v1/memories", {"value": ALICE, "retention": {"subject": "alice"}})
+        await turn(world)
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        held.gate.set()
+        world.upstream.hooks.clear()
+        await turn(world)
+        assert len(world.parts.flights) == 0, "nobody writes that answer, so nobody would have closed it"
+        assert (await world.forget(subject="alice")).status == 202
+
+
+async def test_no_remedy_takes_the_record_of_another_who_said_the_same() -> None:
+    async with short(Faults(idle_ack=True)) as world:
+        await world.write("bobs-key-1", BOB, "bob", scope="team/notes")
+        await world.write("alice-key-1", BOB, "alice", scope="team/notes")
+        await world.forget(scope="team/notes", subject="alice")
+        await world.clock.advance(40.0)
+        assert world.erasure().state is State.LEAKING
+        deletes = {r.target.partition("?")[0] for _, r in world.upstream.sent if r.method == "DELETE"}
+        assert deletes == {"/v1/memories/alice-key-1"}, "bob's own record is not the sidecar's to delete"
+
+
+@pytest.mark.requirement("R144")
+async def test_a_repeated_forget_is_told_that_the_ledger_is_away() -> None:
+    async with short() as world:
+        await two(world)
+        await world.forget(subject="alice")
+        await settle(world)
+        world.ledger.fault = LedgerUnavailable("away")  # type: ignore[attr-defined]
+        seen = await world.forget(subject="alice")
+        assert (seen.status, seen.json["type"]) == (503, "urn:quietus:problem:ledger-unavailable")

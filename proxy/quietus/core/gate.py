@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
+from typing import Final
 
 from quietus.core.erasure import Erasure, advance
 from quietus.core.events import Event
 from quietus.core.fingerprint import Mark
 from quietus.core.index import Index, class_of
 from quietus.core.scope import Scope, covers, overlaps
+
+_NOBODY: Final[dict[str, None]] = {}
 
 
 class Relation(StrEnum):
@@ -39,7 +42,8 @@ class Gate:
         self.generation = 0
         """Grows with every change of a mark or a state: a cached verdict holds for one generation."""
         self._index = Index()
-        self._marks: dict[Mark, tuple[str, ...]] = {}
+        self._marks: dict[Mark, str | dict[str, None]] = {}
+        """Nearly every mark is one erasure's; what is boilerplate may be everybody's."""
         self._kinds: dict[str, int] = {}
         self._marks_of: dict[str, list[Mark]] = {}
 
@@ -64,20 +68,32 @@ class Gate:
         """Adds marks of an erasure. Adding one twice changes nothing."""
         known = self._marks_of.setdefault(erasure, [])
         for mark in marks:
-            holders = self._marks.get(mark, ())
-            if erasure not in holders:
-                self._marks[mark] = (*holders, erasure)
+            if erasure not in self._names(mark):
+                self._hold(mark, erasure)
                 self._kinds[mark.kind] = self._kinds.get(mark.kind, 0) + 1
                 known.append(mark)
         self.generation += 1
 
+    def _names(self, mark: Mark) -> Collection[str]:
+        found = self._marks.get(mark, _NOBODY)
+        return (found,) if isinstance(found, str) else found
+
+    def _hold(self, mark: Mark, erasure: str) -> None:
+        before = self._marks.get(mark)
+        if before is None:
+            self._marks[mark] = erasure
+        elif isinstance(before, str):
+            self._marks[mark] = {before: None, erasure: None}
+        else:
+            before[erasure] = None
+
     def unmark(self, erasure: str) -> None:
         """Takes back every mark of an erasure."""
         for mark in self._marks_of.pop(erasure, []):
-            rest = tuple(name for name in self._marks.get(mark, ()) if name != erasure)
-            if rest:
-                self._marks[mark] = rest
-            else:
+            found = self._marks.get(mark)
+            if isinstance(found, dict):
+                found.pop(erasure, None)
+            if not found or found == erasure:
                 self._marks.pop(mark, None)
             self._kinds[mark.kind] -= 1
             if not self._kinds[mark.kind]:
@@ -96,7 +112,7 @@ class Gate:
 
     def holders(self, mark: Mark) -> tuple[Erasure, ...]:
         """The tombstoned erasures that left this mark."""
-        names = self._marks.get(mark, ())
+        names = self._names(mark)
         return tuple(e for n in names if (e := self.erasures.get(n)) is not None and e.tombstoned)
 
     def restricting(self, scope: Scope, but: str = "") -> list[tuple[Erasure, Relation]]:

@@ -124,7 +124,10 @@ class Surroundings:
 def assemble(around: Surroundings) -> Parts:
     """Builds every part around one ledger and one upstream. Nothing is opened or started yet."""
     bounds, metrics, clock = around.bounds, around.metrics, around.clock
-    erasures = Erasures(around.ledger, around.keyring, clock, around.store)
+    erasures = Erasures(
+        around.ledger, around.keyring, clock, around.store,
+        lambda seconds: metrics.observe("ledger_seconds", seconds, method="append"),
+    )  # fmt: skip
     owners = Owners(around.keyring)
     screener = Screener(erasures.gate, around.keyring.pseudonym, around.keyring.digest)
     flights = Flights(clock, around.new_id)
@@ -138,7 +141,8 @@ def assemble(around: Surroundings) -> Parts:
     rounds = Rounds(prober, metrics, bounds.replicas)
     inquiry = Inquiry(erasures, rounds, snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
-        erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy
+        erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy,
+        around.verdict,
     )
     releaser = Releaser(
         erasures, around.profile, owners, screener, metrics, timetable.leaked, timetable.retry_after,

@@ -40,11 +40,20 @@ class _Waiters:
 class Erasures:
     """Reads and changes erasures. One event loop owns it."""
 
-    def __init__(self, ledger: Ledger, keyring: Keyring, clock: Clock, store: str) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        keyring: Keyring,
+        clock: Clock,
+        store: str,
+        took: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
+        """`took` is told how long each append to the ledger took, in seconds."""
         self.ledger = ledger
         self.keyring = keyring
         self.clock = clock
         self.store = store
+        self._took = took
         self.gate = Gate()
         self.loaded = False
         self.closed_cause: str | None = "loading"
@@ -117,6 +126,7 @@ class Erasures:
         secrets: Sequence[tuple[str, str, bytes]],
         unmark: Sequence[str],
     ) -> list[Event]:
+        began = self.clock.monotonic()
         events = await self.ledger.append(
             drafts,
             expect=(expect.id, expect.version) if expect is not None else None,
@@ -124,6 +134,7 @@ class Erasures:
             secrets=secrets,
             unmark=unmark,
         )
+        self._took(self.clock.monotonic() - began)
         self._fold(events, marks, unmark)
         return events
 

@@ -18,6 +18,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType
 from quietus.core.policy import Mode, Policy
 from quietus.core.states import State
+from quietus.core.verdict import Verdict, Word
 from quietus.erasures import Erasures
 from quietus.flights import Flights
 from quietus.forgets import Forgets, Stage
@@ -43,6 +44,7 @@ class Reconciler:
         log: Log,
         entropy: random.Random,
         policy: Callable[[], Policy],
+        verdict: Callable[[Erasure], Verdict],
     ) -> None:
         self._erasures = erasures
         self._forgets = forgets
@@ -52,6 +54,7 @@ class Reconciler:
         self._log = log
         self._entropy = entropy
         self._policy = policy
+        self._verdict = verdict
         self._clock = erasures.clock
         self._table = timetable
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -184,10 +187,22 @@ class Reconciler:
         if settled.exposure_seconds is not None:
             self._metrics.observe("exposure_seconds", settled.exposure_seconds)
         self._log.info("settled", erasure=erasure.id, state=settled.state.value)
+        await self._escalate(settled)
         await self._inquiry.put_away(settled)
         if self._policy().readmission == "on_settled" and not settled.readmitted:
             facts = {"reason": "policy: on_settled", "allows_old": False}
             await self._append(settled, EventType.READMITTED, facts, gate=True)
+
+    async def _escalate(self, settled: Erasure) -> None:
+        """What may be claimed is less than what the store claimed: people are told what is missing."""
+        verdict = self._verdict(settled)
+        if verdict.word is Word.COMPLIANT:
+            return
+        if settled.terms.claims_completion:
+            self._metrics.count("downgrades")
+        if not settled.escalated:
+            facts = {"verdict": verdict.word.value, "missing": list(verdict.missing)}
+            await self._append(settled, EventType.ESCALATED, facts)
 
     async def _inquire(self, erasure: Erasure, progress: Progress, what: Due) -> None:
         if erasure.state is State.SETTLED and await self._watch_over(erasure):

@@ -27,7 +27,7 @@ ENGINE = {
     "acts", "answers", "arrivals", "attribution", "erasures", "flights", "forgets",
     "forgetting", "gateway", "inquiry", "kept", "lease", "outgoing", "owners", "prober", "questions",
     "reconciler", "recording", "release", "rounds", "shapes", "snapshots", "snapshotter", "streams",
-    "timetable", "views",
+    "timetable", "trials", "views",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}
@@ -48,6 +48,7 @@ LAYERS: dict[str, set[str]] = {
     "policy_cases": PURE | {"documents", "policies"},
     "ledger": {"core", "ports"},
     **dict.fromkeys(ENGINE, HELD | ENGINE),
+    "trial": {"core", "profiles", "ports", "permits"},
     "assembly": HELD | ENGINE,
     "gauges": WHOLE,
     "reloading": WHOLE,
@@ -55,7 +56,7 @@ LAYERS: dict[str, set[str]] = {
     "admin": WHOLE,
     "legacy": {"core", "ports"},
     "app": WHOLE | {"gauges", "reloading", "config", "ledger", "adapters", "admin"},
-    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app"},
+    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial"},
 }
 
 

@@ -176,18 +176,21 @@ class Profile:
         return text_in(selector, _reply_view(reply))
 
     @property
+    def forget_kinds(self) -> frozenset[str]:
+        """What the sidecar itself can ask this store to forget: of subject, keys, path."""
+        return frozenset(self._compiled.forgets)
+
+    @property
     def canary_values(self) -> frozenset[str] | None:
         """The placeholders of the canary's write; None where the profile has no canary."""
         canary = self._compiled.canary
         return None if canary is None else frozenset(canary.names)
 
     @property
-    def own_values(self) -> frozenset[str]:
-        """Every placeholder of the requests that the profile makes by itself."""
-        compiled = self._compiled
-        templates = [one.template for one in (*self.surfaces, self.controls) if one is not None]
-        templates += [*compiled.remedies.values(), *compiled.forgets.values(), compiled.canary]
-        return frozenset(name for one in templates if one is not None for name in one.names)
+    def canary_required(self) -> frozenset[str]:
+        """Those of them without which no canary can be written."""
+        canary = self._compiled.canary
+        return frozenset() if canary is None else frozenset(canary.required)
 
     def epoch_request(self) -> Request | None:
         """How the store's read epoch is asked for, or None."""

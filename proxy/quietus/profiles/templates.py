@@ -38,6 +38,7 @@ class Template:
         self.names = {
             name: (*place, part) for part, value in parts.items() for name, _ in _names(value)
         }
+        self.required = {name for value in parts.values() for name, free in _names(value) if not free}
 
     def fill(self, values: Mapping[str, Any], sets: Mapping[str, Any] | None = None) -> Request:
         """The request. `sets` are values for `$.query.x`, `$.headers.x` or `$.body.x` beside it.

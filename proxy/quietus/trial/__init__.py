@@ -1,0 +1,1 @@
+"""A canary trial: records of our own, written into a store, forgotten, and watched."""

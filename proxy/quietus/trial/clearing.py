@@ -1,0 +1,74 @@
+"""Leaving no canary behind, and making sure of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from quietus.ports import UpstreamError
+from quietus.profiles.faults import CannotQuote, MissingValue
+from quietus.trial.asking import Asking
+from quietus.trial.canary import Canary
+from quietus.trial.watching import Patience
+
+PASSES: Final = 4
+"""Times that removal is tried."""
+
+
+async def clear(
+    asking: Asking, canaries: Sequence[Canary], patience: Patience, *, again: bool, slow: float
+) -> tuple[list[str], list[str]]:
+    """Removes every canary. What is left: names of records, and names of those of which only copies are told.
+
+    `again`: this store has brought records back, so it is given the time to do so. `slow` is how long it
+    usually takes.
+    """
+    left: list[Canary] = [canary for canary in canaries if canary.keys]
+    copies: list[Canary] = []
+    for number in range(PASSES):
+        for canary in left:
+            await _remove(asking, canary, forget=number > 0)
+        if again and number == 0:
+            await asking.clock.sleep(patience.watch)
+        elif number and left:
+            await asking.clock.sleep(min(max(slow * 1.5, 1.0) * number, patience.gone))
+        told = [(canary, await _told(asking, canary)) for canary in (canaries if number == 0 else left)]
+        left = [canary for canary, (record, _) in told if record]
+        copies = [canary for canary, (record, copy) in told if copy and not record]
+        if not left:
+            break
+    return [canary.name for canary in left], [canary.name for canary in copies]
+
+
+async def _remove(asking: Asking, canary: Canary, *, forget: bool) -> None:
+    for key in dict.fromkeys(canary.keys):
+        try:
+            request = asking.removal(key)
+            if request is None:
+                forget = True
+                break
+            await asking.send(request)
+        except (UpstreamError, CannotQuote, MissingValue):
+            continue
+    if forget:
+        try:
+            await asking.forget(canary)
+        except (UpstreamError, CannotQuote, MissingValue):
+            return
+
+
+async def _told(asking: Asking, canary: Canary) -> tuple[bool, bool]:
+    """Whether the record is told by whatever reads records, and whether a copy is told elsewhere."""
+    record = copy = False
+    for surface in asking.surfaces:
+        try:
+            found = await asking.ask(canary, surface, extra=asking.aviary.word())
+        except (CannotQuote, MissingValue):
+            continue
+        if found is None or not found.seen:
+            continue
+        if (surface.kind == "primary" or surface.enumerates) and not found.foreign:
+            record = True
+        else:
+            copy = True
+    return record, copy

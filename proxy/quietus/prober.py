@@ -224,11 +224,14 @@ class Prober:
 
     @staticmethod
     def _call(surface: Surface, witness: Witness) -> Call:
+        asked = surface.template.names if surface.template is not None else {}
+        # A row that does not say where it lies lies where the store was asked, not where the witness lay.
+        placed = "path" in asked or not asked.keys().isdisjoint(witness.capture)
         scope = Scope(
             **{
                 name: frozenset({value})
                 for name in ("tenant", "subject", "path")
-                if (value := getattr(witness, name)) is not None
+                if (value := getattr(witness, name)) is not None and (name != "path" or placed)
             }
         )
         return Call(Operation.RECALL, route=f"surface:{surface.name}", scope=scope, capture=witness.capture)

@@ -14,7 +14,7 @@ from quietus.core.gate import Gate
 from quietus.core.operations import Item, Operation
 from quietus.core.policy import Effect, Mode
 from quietus.core.problems import PROBLEMS, Retry
-from quietus.core.scope import Scope, overlaps
+from quietus.core.scope import ANY, Scope, Wild, overlaps
 from quietus.core.screening import Screener, screen
 from quietus.core.states import State
 from quietus.erasures import Erasures
@@ -153,9 +153,13 @@ class Releaser:
             self._leaked(screening.erased, flight.started)
         return bool(screening.dropped) or screening.outside
 
-    def tells(self, text: str) -> bool:
-        """Whether a text, of whatever place, says something of the erased."""
-        return any(hit.strong for hit in self._screener.look(text))
+    def tells(self, text: str, scope: Scope) -> bool:
+        """Whether a text, of whatever place, says something of who was erased in the tenant of a call."""
+        here = Scope(tenant=ANY if isinstance(scope.tenant, Wild) else scope.tenant)
+        return any(
+            hit.strong and overlaps(Scope(tenant=hit.erasure.predicate.tenant), here)
+            for hit in self._screener.look(text)
+        )
 
     def learn(self, flight: Flight, reading: Reading, items: Iterable[Item], dropped: frozenset[int]) -> None:
         """Remembers whose the rows are that pass."""

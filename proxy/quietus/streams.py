@@ -126,21 +126,24 @@ class Window:
         self.events.clear()
         return left
 
+    def _tells(self, text: str) -> bool:
+        return self._releaser.tells(text, self._flight.question.scope)
+
     def _crosses(self, values: dict[str, str]) -> bool:
         """Whether a value, together with those that stood in its place before, says what none says alone."""
         for place, value in values.items():
             pieces = [held[place] for _, held in self.events if place in held]
             for start in range(len(pieces)):
                 parts = [*pieces[start:], value]
-                if any(self._releaser.tells(glue.join(parts)) for glue in (" ", "")):
+                if any(self._tells(glue.join(parts)) for glue in (" ", "")):
                     return True
         last = list(self.events[-1][1].values())
-        return any(self._releaser.tells(f"{left} {right}") for left in last for right in values.values())
+        return any(self._tells(f"{left} {right}") for left in last for right in values.values())
 
     def _erased(self, event: bytes) -> bool:
         for line in _LINE.split(event):
             name, _, value = line.partition(b":")
-            if name != b"data" and value and self._releaser.tells(value.decode("utf-8", "replace").strip()):
+            if name != b"data" and value and self._tells(value.decode("utf-8", "replace").strip()):
                 return True  # a comment, an id, the name of an event
         data = _data(event)
         if not data:

@@ -9,7 +9,7 @@ import pytest
 from quietus.core.states import State
 from quietus.legacy.faults import Faults
 from quietus.ports import LedgerUnavailable
-from tests.gateway.scenes import ALICE, BOB, Held, path, settle, short, turn, two
+from tests.gateway.scenes import ALICE, ALSO_ALICE, BOB, Held, path, settle, short, turn, two
 
 
 async def test_a_writer_who_hangs_up_does_not_hold_up_forgets() -> None:
@@ -47,3 +47,24 @@ async def test_a_repeated_forget_is_told_that_the_ledger_is_away() -> None:
         world.ledger.fault = LedgerUnavailable("away")  # type: ignore[attr-defined]
         seen = await world.forget(subject="alice")
         assert (seen.status, seen.json["type"]) == (503, "urn:quietus:problem:ledger-unavailable")
+
+
+async def test_what_lies_in_no_path_is_no_part_of_a_path() -> None:
+    async with short() as world:
+        await world.write("alice-key-1", ALICE, "alice", scope="team/notes")
+        await world.write("alice-key-2", ALSO_ALICE, "alice")
+        await world.write("bobs-key-1", BOB, "bob")
+        await world.forget(scope="team/notes")
+        await settle(world)
+        assert not [r for _, r in world.upstream.sent if r.method == "DELETE"], "no leak was seen in the rest"
+        assert world.direct("GET", "/v1/memories/alice-key-2").status == 200
+
+
+async def test_a_stream_keeps_what_another_tenant_had_erased() -> None:
+    async with short() as world:
+        await world.write("alice-key-1", ALICE, "alice", tenant="one")
+        await world.write("carol-key-1", ALICE, "carol", tenant="two")
+        await world.write("bobs-key-1", BOB, "bob", tenant="two")
+        await world.forget(subject="alice", tenant="one")
+        seen = await world.recall("spare key", (("Accept", "text/event-stream"),), tenant="two")
+        assert b"carol-key-1" in seen.body and b"bobs-key-1" in seen.body

@@ -14,17 +14,11 @@ from quietus.gateway import Gateway
 from quietus.ports import UpstreamError
 from tests.simulation.judge import Judge, Released
 from tests.simulation.network import STEP
-from tests.simulation.plan import Step
+from tests.simulation.plan import Step, sentence
 from tests.simulation.rows import Read, read, tokens_of
 from tests.simulation.virtual import Time
 
 NONE: frozenset[str] = frozenset()
-
-
-def text_of(step: Step) -> str:
-    """A sentence of ten words with its token where every run of eight words holds it."""
-    words = step["words"]
-    return " ".join([*words[:4], step.get("quotes") or step["token"], *words[4:9]])
 
 
 def request_of(step: Step) -> Request:
@@ -38,7 +32,7 @@ def request_of(step: Step) -> Request:
     if do == "write":
         retention = {"subject": step["subject"]}
         retention |= {name: step[name] for name in ("purpose", "ttl") if name in step}
-        body = {"tenant": step["tenant"], "value": text_of(step), "retention": retention}
+        body = {"tenant": step["tenant"], "value": sentence(step), "retention": retention}
         body |= {"key": step["key"]} if "key" in step else {}
         body |= {"scope": step["path"]} if "path" in step else {}
         body |= {"derived_from": [step["derived_from"]]} if "derived_from" in step else {}

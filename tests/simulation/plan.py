@@ -184,7 +184,9 @@ class Planner:
         rng = self.rng
         tenant, subject = self._who()
         text = rng.choice(self.texts)
-        ask: Step = {"query": " ".join([*text["words"][:5], text["token"]])}
+        ask: Step = {"query": " ".join(text["words"][:5])}
+        if rng.random() < 0.3:  # the very text: a store that keeps queries keeps it too
+            ask["query"] = sentence(text)
         draw = rng.random()
         if draw < 0.62:
             do = "recall"
@@ -267,6 +269,12 @@ class Planner:
                 step["for"] = round(rng.random() * rng.choice((2.0, 12.0, 25.0)), 2)
             found.append(step)
         return found
+
+
+def sentence(step: Step) -> str:
+    """A sentence of ten words with its token where every run of eight words holds it."""
+    words = step["words"]
+    return " ".join([*words[:4], step.get("quotes") or step["token"], *words[4:9]])
 
 
 def _predicate(step: Step) -> Step:

@@ -30,7 +30,6 @@ TOXICS = {
 
 
 @pytest.mark.case(100)
-@pytest.mark.requirement("R122")
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "PATCH", "POST"])
 @pytest.mark.parametrize("name", [n for n in TOXICS if n not in ("cut body", "closed within the body")])
 def test_one_attempt_whatever_the_method(parts: Parts, name: str, method: str) -> None:
@@ -67,7 +66,6 @@ def test_a_recall_gives_nothing_away_in_part(parts: Parts, name: str) -> None:
     assert parts.call(READ).json["value"] == BOB["value"]
 
 
-@pytest.mark.requirement("R43")
 @pytest.mark.parametrize("name", [n for n in TOXICS if n not in ("cut body", "closed within the body")])
 def test_the_outcome_of_a_write_is_unknown_and_it_is_not_sent_again(parts: Parts, name: str) -> None:
     toxic, arrives = TOXICS[name]
@@ -81,7 +79,7 @@ def test_the_outcome_of_a_write_is_unknown_and_it_is_not_sent_again(parts: Parts
 
 
 @pytest.mark.case(100, 104)
-@pytest.mark.requirement("R43", "R119", "R123", "R144")
+@pytest.mark.requirement("R43", "R144")
 @pytest.mark.parametrize("name", [n for n in TOXICS if n not in ("cut body", "closed within the body")])
 @pytest.mark.parametrize("line", [FORGET, "DELETE /v1/memories/"])
 def test_a_forget_without_an_answer_is_taken_up_again(parts: Parts, name: str, line: str) -> None:
@@ -107,7 +105,6 @@ def test_a_forget_without_an_answer_is_taken_up_again(parts: Parts, name: str, l
     assert parts.store.store.holds(f"{subject} owns") == frozenset()
 
 
-@pytest.mark.requirement("R119")
 def test_the_store_is_down(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -150,7 +147,6 @@ def _ask(url: str, body: Any, accept: str) -> tuple[int, bytes, bool]:
 CUTS = [Toxic(cut_after=2000), Toxic(close_after=2000), Toxic(cut_after=2000, slice=7)]
 
 
-@pytest.mark.requirement("R203")
 @pytest.mark.parametrize("toxic", CUTS)
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
 def test_a_cut_stream_is_cut_for_the_client_too(parts: Parts, toxic: Toxic, accept: str) -> None:

@@ -22,7 +22,6 @@ GONE = (http.client.HTTPException, OSError)
 SLOW = [Toxic(latency=0.05), Toxic(bandwidth=20000, slice=50), Toxic(slice=1), Toxic(slow_close=0.2), CLEAN]
 
 
-@pytest.mark.requirement("R193")
 @pytest.mark.parametrize("side", ["near", "far"])
 @pytest.mark.parametrize("toxic", SLOW)
 def test_slow_pieces_make_the_same_answer(parts: Parts, side: str, toxic: Toxic) -> None:
@@ -48,7 +47,6 @@ def _leave(url: str, line: str, body: Any, when: Any) -> None:
         wire.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-@pytest.mark.requirement("R39", "R119")
 @pytest.mark.case(133)
 def test_a_forget_whose_client_is_gone_is_carried_through(parts: Parts) -> None:
     subject = parts.subject()

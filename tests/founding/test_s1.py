@@ -31,7 +31,7 @@ async def filed(world: World) -> None:
     await world.write("bob-1", BOB, "bob", tenant="acme")
 
 
-@pytest.mark.requirement("R8", "R48", "R49", "R52", "R53", "R54", "R61", "R62", "R86", "R112")
+@pytest.mark.requirement("R8", "R53", "R54", "R61", "R86", "R112")
 async def test_s_4471_is_not_erased_while_another_record_quotes_them() -> None:
     async with World(Faults(ack="deleted"), store=SHORT) as world:
         await filed(world)
@@ -61,7 +61,7 @@ async def test_s_4471_is_not_erased_while_another_record_quotes_them() -> None:
         assert world.parts.verdict(world.erasure()).word == "partial"
 
 
-@pytest.mark.requirement("R55", "R60", "R64", "R70", "R162")
+@pytest.mark.requirement("R55", "R60", "R64", "R70")
 async def test_a_template_ingested_again_brings_nobody_back() -> None:
     async with World(Faults(hash_rows=True), store=SHORT) as world:
         await world.write("record-4471", TEMPLATE, SUBJECT, tenant="acme")
@@ -81,7 +81,7 @@ async def test_a_template_ingested_again_brings_nobody_back() -> None:
         assert world.erasure().state is State.SETTLED
 
 
-@pytest.mark.requirement("R25", "R64", "R71")
+@pytest.mark.requirement("R61")
 async def test_what_was_ingested_past_the_sidecar_is_a_relapse() -> None:
     async with World(Faults(hash_rows=True), store=SHORT) as world:
         await world.write("record-4471", TEMPLATE, SUBJECT, tenant="acme")

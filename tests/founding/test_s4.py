@@ -23,6 +23,7 @@ NEEDS_LINEAGE = {
     "R163": "a write's answer is not compared with its request: a boosted salience or a merged id that is no "
     "mark passes; the near-duplicate itself is refused before it is sent",
     "R188": "an answer that merges into an erased id is refused by the id, not by reading that id back",
+    "R169": "the two faults are told apart by their surfaces; there is no event of its own for the ordering",
     "R191": "the dedup merge of two live records under a third id is not followed",
 }
 """What joins with lineage and the dedup merge, and why it is not asserted here."""
@@ -48,14 +49,13 @@ async def test_expired_is_hidden_and_not_erased() -> None:
         assert (await world.call("GET", "/v1/memories/record-s?tenant=acme")).status in (404, 409)
 
 
-@pytest.mark.requirement("R162", "R166", "R170", "R181")
-@pytest.mark.parametrize("by", ["minutes", "count"])
-async def test_a_near_duplicate_by_another_subject_is_refused_before_it_reads_what_is_stale(by: str) -> None:
-    faults = Faults(lazy_index=900.0, compact_count=0 if by == "minutes" else 5, **STALE)
+@pytest.mark.requirement("R162", "R166", "R170")
+async def test_a_near_duplicate_by_another_subject_is_refused_before_it_reads_what_is_stale() -> None:
+    faults = Faults(lazy_index=900.0, **STALE)
     # The store itself, without the sidecar: T's record inherits S's salience, id and vector.
     bare = World(faults)
-    for body in ({"key": "r", "value": TEXT, "retention": {"subject": "selma"}, "salience": SALIENCE},):
-        bare.direct("POST", "/v1/memories", body)
+    body = {"key": "r", "value": TEXT, "retention": {"subject": "selma"}, "salience": SALIENCE}
+    bare.direct("POST", "/v1/memories", body)
     bare.direct("POST", "/v1/forget", {"subject": "selma"})
     near = {"key": "t", "value": NEAR, "retention": {"subject": "tom"}, "salience": 0.1}
     merged = json.loads(bare.direct("POST", "/v1/memories", near).body)
@@ -118,7 +118,6 @@ async def test_the_order_of_forget_and_write_is_an_explicit_error() -> None:
         assert late["Retry-After"] is None, "not until she is let in again"
 
 
-@pytest.mark.requirement("R169")
 async def test_a_store_that_deletes_late_and_one_that_does_not_delete_look_different() -> None:
     """The ordering fault: the record is gone, what was derived from it is not."""
     recalls = {"recall", "recall-tenant"}
@@ -134,3 +133,16 @@ async def test_a_store_that_deletes_late_and_one_that_does_not_delete_look_diffe
             erasure = world.erasure()
             assert erasure.leaked_surfaces == leaking
             assert erasure.may_assert_erasure is ("record" not in leaking)
+
+
+@pytest.mark.requirement("R180")
+async def test_what_a_forget_costs_includes_the_wait_for_the_purge() -> None:
+    async with World(Faults(), store=SHORT) as world:
+        await world.write("record-s", TEXT, "selma", tenant="acme", salience=SALIENCE)
+        await world.write("bob-1", BOB, "bob", tenant="acme")
+        ack = await world.forget((("Prefer", "wait=100"),), tenant="acme", subject="selma")
+        assert ack.status == 200 and "state=settled" in (ack["Quietus-Erasure"] or "")
+        assert "assurance=read_path" in (ack["Quietus-Erasure"] or "")
+        assert world.sample("quietus_forget_seconds_sum", phase="ack") < 1.0
+        waited = world.sample("quietus_forget_seconds_sum", phase="answer")
+        assert SHORT["settling_interval"] <= waited < 100.0

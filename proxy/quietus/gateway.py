@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from quietus.answers import Answer, problem
 from quietus.arrivals import Arrivals, hint
@@ -29,6 +29,10 @@ from quietus.questions import Questions
 from quietus.recording import Log, Measures, Recorder
 from quietus.release import FRAMING, Releaser
 from quietus.shapes import Shapes
+
+
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that promise to change nothing: asking again after no answer does no harm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +246,8 @@ class Gateway:
     def _unanswered(self, flight: Flight, reading: Reading, sent: bool) -> Answer:
         if sent and reading.call.operation is Operation.WRITE:
             self._arrivals.may_land(flight)
+            return problem("outcome-unknown", retry_after=1.0)
+        if sent and not reading.mapped and reading.request.method not in SAFE:
             return problem("outcome-unknown", retry_after=1.0)
         return problem("upstream-unavailable", retry_after=1.0)
 

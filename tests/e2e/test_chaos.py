@@ -37,7 +37,9 @@ def test_one_attempt_whatever_the_method(parts: Parts, name: str, method: str) -
     line = f"{method} /v1/memories/bob-00001"
     parts.far.use(toxic, line)
     answer = parts.call(line, BOB if method in ("PUT", "PATCH", "POST") else None)
-    assert answer.status == 502 and b"Basel" not in answer.body
+    # Once bytes have gone, a method that may change something is not said to have done nothing.
+    expected = 504 if method in ("PUT", "PATCH", "POST") else 502
+    assert answer.status == expected and b"Basel" not in answer.body
     assert parts.far.count(line) == 1, "sent once"
     assert parts.receipts(line) == arrives
 

@@ -7,7 +7,7 @@ at `high`), whether reads disagree, and whether a record came back. Nothing here
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -134,6 +134,14 @@ def came_back(case: Case) -> float | None:
             return told[0].at - case.acked.at
         gone = gone or (not told and {look.surface for look in looks} == surfaces)
     return None
+
+
+def revived(case: Case, by_key: Set[str]) -> bool:
+    """Whether, right after the acknowledgement, a read by key was told what nothing else told any more."""
+    first = min((look.turn for look in case.after()), default=0)
+    looks = [look for look in case.after() if look.turn == first]
+    before = [look.seen for look in looks if look.surface not in by_key]
+    return bool(before) and not any(before) and any(look.seen for look in looks if look.surface in by_key)
 
 
 def unsteady(case: Case) -> frozenset[str]:

@@ -72,9 +72,7 @@ def contradicted(declared: Mapping[str, Any], conclusion: Conclusion) -> tuple[s
     return tuple(found)
 
 
-def _conditions(
-    seen: Observed, lags: Mapping[str, Lag], findings: Mapping[str, Finding]
-) -> tuple[str, ...]:
+def _conditions(seen: Observed, lags: Mapping[str, Lag], findings: Mapping[str, Finding]) -> tuple[str, ...]:
     def none_of(*names: str) -> bool:
         return not any(findings[name].found for name in names)
 

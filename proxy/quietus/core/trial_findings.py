@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from quietus.core.trial import Case, Lag, came_back, span, unsteady
+from quietus.core.trial import Case, Lag, came_back, revived, span, unsteady
 
 
 @dataclass(slots=True)
@@ -62,10 +62,14 @@ def _never_gone(seen: Observed, lags: Lags) -> Finding:
 
 def _row_first(seen: Observed, lags: Lags) -> Finding:
     found: bool | None = None
+    elsewhere = {*_others(seen, lags).surfaces, *_answer_cache(seen, lags).surfaces}
     for case in seen.cases:
+        if unsteady(case):
+            continue
         spans = {name: one for name in case.proven if (one := span(case, name)) is not None}
         rows = [one.high for name, one in spans.items() if seen.kinds.get(name) == "primary"]
-        index = [one.low for name, one in spans.items() if seen.kinds.get(name) in _SEARCHED]
+        searched = {name for name, kind in seen.kinds.items() if kind in _SEARCHED} - elsewhere
+        index = [one.low for name, one in spans.items() if name in searched]
         if rows and index:
             found = bool(found) or any(row is not None and low > row for row in rows for low in index)
     return Finding("row_before_index", found, "the row is gone before what is found by search")
@@ -75,22 +79,20 @@ def _others(seen: Observed, lags: Lags) -> Finding:
     looks = [look for case in seen.cases for look in case.after() if look.seen]
     names = {look.surface for look in looks if look.foreign}
     return Finding("others_repeat", bool(names) if lags else None,
-                   "another record, not the forgotten one, repeats it", None, tuple(sorted(names)))  # fmt: skip
+                   "another record repeats it", None, tuple(sorted(names)))  # fmt: skip
 
 
 def _answer_cache(seen: Observed, lags: Lags) -> Finding:
-    cached: set[str] = set()
-    told = False
+    told: dict[str, list[bool]] = {}
     for case in seen.cases:
         usual = {(look.surface, look.turn) for look in case.after() if look.seen and not look.foreign}
         for look in case.looks:
             if look.reworded and look.seen is not None and (look.surface, look.turn) in usual:
-                told = True
-                if not look.seen:
-                    cached.add(look.surface)
+                told.setdefault(look.surface, []).append(look.seen)
+    steady = set(told).difference(*(unsteady(case) for case in seen.cases))
+    cached = tuple(sorted(name for name in steady if len(told[name]) > 1 and not any(told[name])))
     says = "it is told in answer to a query that was asked before, and not to one in other words"
-    return Finding("answer_cache", bool(cached) if told or not _leaking(lags) else None, says, None,
-                   tuple(sorted(cached)))  # fmt: skip
+    return Finding("answer_cache", bool(cached) if told or not _leaking(lags) else None, says, None, cached)
 
 
 def _leaking(lags: Lags) -> bool:
@@ -124,15 +126,16 @@ def _back(seen: Observed, lags: Lags) -> Finding:
 
 
 def _revived(seen: Observed, lags: Lags) -> Finding:
-    found = 0
-    for case in seen.cases:
-        first = min((look.turn for look in case.after()), default=0)
-        looks = [look for look in case.after() if look.turn == first]
-        before = [look.seen for look in looks if look.surface not in seen.by_key]
-        keyed = [look.seen for look in looks if look.surface in seen.by_key]
-        found += bool(before) and not any(before) and any(keyed)
+    found = sum(revived(case, seen.by_key) for case in seen.cases)
     return Finding("read_revives", found * 2 > len(seen.cases) if lags and seen.by_key else None,
                    "what no list and no search tells any more is told to a read by key")  # fmt: skip
+
+
+def _restated(seen: Observed, lags: Lags) -> Finding:
+    names = seen.facts.get("restated")
+    steady = {name for case in seen.cases for name in unsteady(case)}.isdisjoint(names or ())
+    return Finding("restated_returns", bool(names) if names is not None and steady else None,
+                   "the same text by another subject brings it back", None, names or ())  # fmt: skip
 
 
 def _partial(seen: Observed, lags: Lags) -> Finding:
@@ -203,7 +206,7 @@ def _case(seen: Observed, lags: Lags) -> Finding:
     reads, forgets = seen.facts.get("reads_fold"), seen.facts.get("forget_folds")
     told = reads is not None and forgets is not None
     return Finding("case_differs", reads != forgets if told else None,
-                   "reads fold the case of a subject and forgets do not, or the other way round")  # fmt: skip
+                   "reads and forgets differ about the case of a subject")  # fmt: skip
 
 
 def _siblings(seen: Observed, lags: Lags) -> Finding:
@@ -237,16 +240,17 @@ def _epoch(seen: Observed, lags: Lags) -> Finding:
 
 def _bystanders(seen: Observed, lags: Lags) -> Finding:
     lost = seen.facts.get("bystanders_lost")
-    return Finding("bystanders_lost", None if lost is None else lost > 0,
-                   f"records that nobody forgot are gone: {lost or 0} of {seen.facts.get('bystanders', 0)}")  # fmt: skip
+    says = f"records that nobody forgot are gone: {lost or 0} of {seen.facts.get('bystanders', 0)}"
+    return Finding("bystanders_lost", None if lost is None else lost > 0, says)
 
 
 JUDGES: Final[tuple[Judge, ...]] = (
     _leaks, _never_gone, _row_first, _others, _answer_cache, _unsteady, _guise, _back, _revived, _partial,
-    _denied, _same, _unanswered, _repeat, _tokens, _case, _siblings, _swallowed, _expired, _epoch, _bystanders,
+    _denied, _same, _unanswered, _repeat, _tokens, _case, _siblings, _swallowed, _expired, _epoch,
+    _bystanders,
+    _restated,
     _fact("keeps_queries", "kept", "the words of a query turn up in records"),
     _fact("inherits", "drift", "a write takes over something of a forgotten near-duplicate"),
-    _fact("restated_returns", "restated", "the same text by another subject brings the forgotten one back"),
     _fact("merges", "merge_lost", "a near-duplicate by another subject takes a live record away"),
     _fact("ids_reused", "reused", "the id of a forgotten record was given to another"),
     _fact("queued_writes", "queued", "writes are acknowledged before they have landed"),

@@ -16,23 +16,25 @@ PASSES: Final = 4
 
 
 async def clear(
-    asking: Asking, canaries: Sequence[Canary], patience: Patience, *, again: bool, slow: float
+    asking: Asking, canaries: Sequence[Canary], patience: Patience, slow: float, *, again: bool, by_key: bool
 ) -> tuple[list[str], list[str]]:
     """Removes every canary. What is left: names of records, and names of those of which only copies are told.
 
-    `again`: this store has brought records back, so it is given the time to do so. `slow` is how long it
-    usually takes.
+    `slow` is how long a removal usually takes. `again`: this store has brought records back, so it is given
+    the time to do so. Without `by_key` nothing is read by its key, since that would bring it back.
     """
     left: list[Canary] = [canary for canary in canaries if canary.keys]
     copies: list[Canary] = []
     for number in range(PASSES):
         for canary in left:
             await _remove(asking, canary, forget=number > 0)
-        if again and number == 0:
+        if again:
             await asking.clock.sleep(patience.watch)
         elif number and left:
             await asking.clock.sleep(min(max(slow * 1.5, 1.0) * number, patience.gone))
-        told = [(canary, await _told(asking, canary)) for canary in (canaries if number == 0 else left)]
+        told = [
+            (canary, await _told(asking, canary, by_key)) for canary in (canaries if number == 0 else left)
+        ]
         left = [canary for canary, (record, _) in told if record]
         copies = [canary for canary, (record, copy) in told if copy and not record]
         if not left:
@@ -57,10 +59,12 @@ async def _remove(asking: Asking, canary: Canary, *, forget: bool) -> None:
             return
 
 
-async def _told(asking: Asking, canary: Canary) -> tuple[bool, bool]:
+async def _told(asking: Asking, canary: Canary, by_key: bool) -> tuple[bool, bool]:
     """Whether the record is told by whatever reads records, and whether a copy is told elsewhere."""
     record = copy = False
     for surface in asking.surfaces:
+        if surface.each == "key" and not by_key:
+            continue
         try:
             found = await asking.ask(canary, surface, extra=asking.aviary.word())
         except (CannotQuote, MissingValue):

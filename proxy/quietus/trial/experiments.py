@@ -34,12 +34,12 @@ class Experiments:
 
     async def planted(self, name: str, **how: Any) -> Canary:
         """A new canary, written and proven."""
-        values = how.pop("values", {})
+        values, surfaces = how.pop("values", {}), how.pop("surfaces", None)
         canary = self._aviary.make(name, **how)
         written = await self._asking.write(canary, **values)
         if written.outcome == "queued":
             self.facts["queued"] = True
-        await prove(self._asking, canary, self._patience.proof)
+        await prove(self._asking, canary, self._patience.proof, surfaces)
         return canary
 
     async def told(self, canary: Canary, *, primary: bool = False) -> bool | None:
@@ -66,7 +66,8 @@ class Experiments:
         scoped = [s for s in asking.surfaces if s.each == "text" and _names(s, "subject")]
         if not scoped:
             return
-        canary = await self.planted("queries")
+        safe = [s for s in asking.surfaces if s.each != "text" or s in scoped]
+        canary = await self.planted("queries", surfaces=safe)
         word = self._aviary.word()
         asking.keeps, before = False, asking.keeps
         for surface in scoped:

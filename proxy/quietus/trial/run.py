@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from quietus.core.trial import Case, came_back
+from quietus.core.trial import Case, came_back, revived
 from quietus.core.trial_findings import Observed
 from quietus.ports import Clock, Upstream, UpstreamError
 from quietus.profiles.profile import Profile
@@ -89,6 +89,7 @@ class Trial:
     async def run(self) -> Observed:
         """The whole trial. Whatever happens, what was written is removed; raises UpstreamError."""
         began = self._clock.monotonic()
+        by_key = frozenset(s.name for s in self._asking.surfaces if s.each == "key")
         try:
             await self._before()
             await self._forget_all()
@@ -96,13 +97,15 @@ class Trial:
         finally:
             self._progress("cleaning up", 0, 1)
             left, residue = await clear(
-                self._asking, self._aviary.all, self._plan.patience, again=self._returns(), slow=self._slow()
-            )
+                self._asking, self._aviary.all, self._plan.patience, self._slow(),
+                again=any(came_back(case) is not None for case in self._cases),
+                by_key=not any(revived(case, by_key) for case in self._cases),
+            )  # fmt: skip
         kinds = {surface.name: surface.kind for surface in self._asking.surfaces}
         return Observed(
             kinds=kinds,
-            by_key=frozenset(s.name for s in self._asking.surfaces if s.each == "key"),
-            cases=[canary.case for canary in self._trials],
+            by_key=by_key,
+            cases=self._cases,
             facts=self._facts,
             left=left,
             residue=residue,
@@ -115,6 +118,8 @@ class Trial:
     async def _before(self) -> None:
         self._progress("asking with nothing forgotten", 0, 1)
         experiments = self._experiments
+        # First: from here on nobody else's record may be searched for in words that would stay in it.
+        await experiments.queries()
         stander = await experiments.planted("bystander")
         if not stander.case.proven:
             unread = ", ".join(sorted(stander.case.unread)) or "none"
@@ -123,30 +128,40 @@ class Trial:
                 "be measured; see whether the profile reads this store's answers"
             )
         experiments.bystanders.append(stander)
-        await experiments.queries()
         await experiments.baselines()
         await experiments.merges()
 
     async def _forget_all(self) -> None:
         plan, asking = self._plan, self._asking
-        for number in range(1, plan.trials + 1):
+        await self._one(1)
+        for number in range(2, plan.trials):
             self._progress("forgetting canaries", number, plan.trials)
-            canary = await self._experiments.planted(f"trial {number}")
-            self._trials.append(canary)
             pilot = self._trials[0]
-            around = 1 < number <= PILOTED and not pilot.case.gone
-            if around:
-                await asking.walk(pilot)
-            before = {look.surface for look in telling(pilot.case)}
-            ack = await asking.forget(canary)
-            if not ack.answered:
-                self._facts["unanswered"] = self._facts.get("unanswered", 0) + 1
-            await first_looks(asking, canary, both=number == 1)
-            if around and before:
-                await asking.walk(pilot)
-                if not telling(pilot.case) and "batched" not in self._facts:
-                    self._facts["batched"] = number
-            await self._read_epoch()
+            if number > PILOTED or pilot.case.gone:
+                await self._one(number)
+                continue
+            canary = await self._planted(number)
+            await asking.walk(pilot)
+            before = telling(pilot.case)
+            await self._forgotten(canary)
+            await asking.walk(pilot)
+            if before and not telling(pilot.case) and "batched" not in self._facts:
+                self._facts["batched"] = number
+
+    async def _one(self, number: int) -> None:
+        await self._forgotten(await self._planted(number))
+
+    async def _planted(self, number: int) -> Canary:
+        canary = await self._experiments.planted(f"trial {number}")
+        self._trials.append(canary)
+        return canary
+
+    async def _forgotten(self, canary: Canary) -> None:
+        ack = await self._asking.forget(canary)
+        if not ack.answered:
+            self._facts["unanswered"] = self._facts.get("unanswered", 0) + 1
+        await first_looks(self._asking, canary, both=canary is self._trials[0])
+        await self._read_epoch()
 
     async def _after(self) -> None:
         experiments, patience = self._experiments, self._plan.patience
@@ -158,8 +173,11 @@ class Trial:
         await experiments.echo("now")
         await experiments.partial()
         race = await experiments.race()
+        # The last one is forgotten when nothing is written any more: no later write hides what is left of it.
+        await self._one(self._plan.trials)
         await watch(self._asking, [*self._trials, race], patience, self._progress, both=1)
-        self._facts["race_landed"] = not race.case.gone and all(c.case.gone for c in self._trials)
+        landed = bool(await experiments.told(race))
+        self._facts["race_landed"] = landed and all(c.case.gone for c in self._trials)
         await self._read_epoch()
         if self._slow() > LAGGING and any(canary.case.gone for canary in self._trials):
             await self._repeat()
@@ -224,8 +242,9 @@ class Trial:
         took = sorted(_took(canary.case) for canary in self._trials if canary.case.gone)
         return took[len(took) // 2] if took else 0.0
 
-    def _returns(self) -> bool:
-        return any(came_back(canary.case) is not None for canary in self._trials)
+    @property
+    def _cases(self) -> list[Case]:
+        return [canary.case for canary in self._trials]
 
 
 def _took(case: Case) -> float:

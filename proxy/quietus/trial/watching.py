@@ -8,6 +8,7 @@ from typing import Final
 
 from quietus.core.trial import Case, Look
 from quietus.profiles.faults import CannotQuote, MissingValue
+from quietus.profiles.surface import Surface
 from quietus.trial.asking import Asking
 from quietus.trial.canary import Canary
 
@@ -33,12 +34,14 @@ class Patience:
     """After it was gone, for it to come back."""
 
 
-async def prove(asking: Asking, canary: Canary, limit: float) -> dict[str, float]:
+async def prove(
+    asking: Asking, canary: Canary, limit: float, surfaces: Sequence[Surface] | None = None
+) -> dict[str, float]:
     """Waits until every surface tells a canary; the seconds that each took. What never does is `dull`."""
     clock = asking.clock
     began = clock.monotonic()
     proven: dict[str, float] = {}
-    wanted = list(asking.surfaces)
+    wanted = list(asking.surfaces if surfaces is None else surfaces)
     gap = FIRST
     while wanted:
         for surface in list(wanted):

@@ -89,6 +89,7 @@ class Erasure:
     store_epoch: int | None = None
     read_epoch: int | None = None
     settled_at: float | None = None
+    settled_once: bool = False
     snapshot: Mapping[str, Any] = field(default_factory=dict)
     snapshotted: bool = False
     forwards: int = 0
@@ -167,9 +168,9 @@ _HAPPENINGS: Final = {EventType(h.value): h for h in Happening}
 
 def advance(erasure: Erasure | None, event: Event) -> Erasure:
     """The erasure after `event`. Raises ValueError when its first event is not REQUESTED."""
-    if event.type is EventType.REQUESTED and erasure is None:
-        return _requested(event)
     if erasure is None:
+        if event.type is EventType.REQUESTED:
+            return _requested(event)
         raise ValueError(f"event {event.number}: {event.type.value} before the erasure was requested")
     change = _CHANGES.get(event.type)
     changed = change(erasure, event) if change else erasure
@@ -205,7 +206,7 @@ def _step(erasure: Erasure, happening: Happening, event: Event) -> Erasure:
     state = step(before, happening)
     changed = replace(erasure, state=state)
     if happening is Happening.CLEAN and state is State.SETTLED and before is not State.SETTLED:
-        return replace(changed, settled_at=event.at, overdue=False)
+        return replace(changed, settled_at=event.at, settled_once=True, overdue=False)
     if happening is Happening.RETRIED or (before is State.SETTLED and state is State.RELAPSED):
         bound_at = event.at + erasure.terms.effectuation_bound
         return replace(changed, bound_at=bound_at, settled_at=None, overdue=False)
@@ -225,8 +226,8 @@ def _acknowledged(erasure: Erasure, event: Event) -> Erasure:
         policy_phase=PolicyPhase.COMMITTED,
         acknowledged_at=event.at if first else erasure.acknowledged_at,
         claim=facts.get("claim", {}) if first else erasure.claim,
-        tokens=(*erasure.tokens, facts["token"]) if facts.get("token") else erasure.tokens,
-        store_epoch=facts["epoch"] if facts.get("epoch") is not None else erasure.store_epoch,
+        tokens=tuple(dict.fromkeys((*erasure.tokens, *filter(None, [facts.get("token")])))),
+        store_epoch=max(filter(None, (facts.get("epoch"), erasure.store_epoch)), default=facts.get("epoch")),
         answered=True,
         unclear=False,
         compacted=erasure.compacted and not (first or raised),  # a signal from before says nothing of this

@@ -202,10 +202,11 @@ class Prober:
         return any(hit.erasure.id == erasure.id for hit in found)
 
     def of_another(self, surface: Surface, witness: Witness, item: Item, erasure: Erasure) -> bool:
-        """Whether a row that tells of the erased is plainly somebody else's record: not ours to remove."""
+        """Whether a row that tells of the erased is somebody's own record all the same: not ours to remove."""
         call = self._call(surface, witness)
-        its = self._owners.scope_of(item, call, self._owners.digested(call.scope))
-        return not isinstance(its.subject, Wild) and not overlaps(erasure.predicate, its)
+        scope = self._owners.digested(call.scope)
+        named = not isinstance(self._owners.scope_of(item, call, scope).subject, Wild)
+        return named and not self._belongs(item, call, scope, {}, erasure)
 
     def _newer(self, item: Item, call: Call, erasure: Erasure) -> bool:
         """Whether a record is newer than the erasure, as far as its place tells; its content is judged apart.

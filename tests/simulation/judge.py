@@ -66,6 +66,9 @@ class Judge(Witness):
     held: dict[str, Counter[str]] = field(default_factory=dict)
     """The same by erasure."""
     counts: Counter[str] = field(default_factory=Counter)
+    before: dict[str, tuple[set[str], bool]] = field(default_factory=dict)
+    there: dict[str, set[str]] = field(default_factory=dict)
+    """Tokens that lay in the erased when its snapshot began and when it ended, by erasure."""
     canaries: set[str] = field(default_factory=set)
     writing: set[int] = field(default_factory=set)
     """Writes that have been sent by this process and have not come back."""
@@ -198,7 +201,8 @@ class Judge(Witness):
         if elsewhere or not (owned or told):
             return
         nobody = row is not None and row.subject is None and not erased.readmitted
-        known = erased.snapshotted is not None and token in erased.seen
+        seen = erased.seen | (self.there.get(erased.id, set()) if erased.whole else set())
+        known = erased.snapshotted is not None and token in seen
         near = erased.where.touches(call.where)
         text = call.step["do"] in ("export", "history") and marked  # without rows only marks can tell
         if not (known or ((owned or (nobody and near)) and not text)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,8 +25,15 @@ LAGS: Final = frozenset(
      "async_effect", "negative_ack", "stale_replica", "stale_export", "stale_salience", "stale_dedup",
      "stale_centroid", "swallow_prefix"}
 )  # fmt: skip
+HIDDEN: Final = frozenset({"late_rewrite", "queued_ingest", "swallow_prefix", "soft_ttl"})
+"""Faults whose lateness no probe sees."""
 LIES: Final = frozenset({"hash_rows", "restart_resurrection", "read_repair", "probe_liar", "case_sensitive_forget"})
 """Faults against which no probe and no interval can help."""
+
+
+def visible(plan: Plan) -> bool:
+    """Whether whatever the store still serves can be seen by whoever asks."""
+    return not set(plan.faults) & (LIES | HIDDEN)
 
 
 def declared(plan: Plan) -> bool:
@@ -58,6 +65,7 @@ class Monitor:
     """Since when the process runs: it begins its intervals again."""
     standing: dict[str, _Standing] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    network_blind: Callable[[], bool] = lambda: False
 
     def committed(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -76,6 +84,8 @@ class Monitor:
         mine = self.standing[event.erasure]
         self.judge.durable[mine.step][kind] += 1
         self.judge.held.setdefault(event.erasure, Counter())[kind] += 1
+        if kind in ("requested", "snapshotted"):
+            self._met(event, kind, mine)
         if kind == "clean":
             self._clean(event, mine, now)
         elif kind == "round":
@@ -99,6 +109,17 @@ class Monitor:
             if old.where.contains(new) and not old.readmitted and not old.over:
                 self.judge.find("absorbed", step, f"a repeat of {old.id} became an erasure of its own", name)
 
+    def _met(self, event: Event, kind: str, mine: _Standing) -> None:
+        """What a snapshot says it has met in full: the records that lay there before it and after it."""
+        where = Where.of(self.judge.truth.steps[mine.step])
+        there = {token for token, lasts in rows_of(self.store, where) if lasts}
+        if kind == "requested":
+            self.judge.before[event.erasure] = (there, self.network_blind())
+        elif event.erasure in self.judge.before and not self.network_blind():
+            before, blind = self.judge.before[event.erasure]
+            if not blind and visible(self.plan):
+                self.judge.there[event.erasure] = before & there
+
     def _clean(self, event: Event, mine: _Standing, now: float) -> None:
         if mine.streak < ROUNDS:
             says = f"settled after {mine.streak} clean rounds since the last event"
@@ -106,7 +127,8 @@ class Monitor:
         self._interval(event, mine, now, "settled")
         mine.settled = True
         mine.streak = 0
-        self._true(event.erasure, mine, "when it was settled")
+        if visible(self.plan):
+            self._true(event.erasure, mine, "when it was settled")
 
     def _interval(self, event: Event, mine: _Standing, now: float, what: str) -> None:
         since = max(mine.disturbed, self.started)
@@ -117,12 +139,12 @@ class Monitor:
     def at_the_end(self) -> None:
         """Whatever is settled when all is over must be true then."""
         for name, mine in self.standing.items():
-            if mine.settled:
+            if mine.settled and declared(self.plan):
                 self._true(name, mine, "at the end")
 
     def _true(self, name: str, mine: _Standing, when: str) -> None:
         erased = self.judge.truth.erased.get(name)
-        if erased is None or erased.readmitted or mine.signalled or not declared(self.plan):
+        if erased is None or erased.readmitted or mine.signalled:
             return
         self.store.tick()
         for token in held(self.store, erased):
@@ -133,6 +155,17 @@ class Monitor:
     def _answerable(self, token: str) -> bool:
         """A write that a dead process sent, nobody can know of."""
         return not any(w.orphan for w in self.judge.truth.carried.get(token, ()))
+
+
+def rows_of(store: LegacyStore, where: Where) -> list[tuple[str, bool]]:
+    """Tokens in the store's own rows of a scope, and whether the row has no time to live."""
+    world: Any = store._world
+    return [
+        (token, record.expires_at is None)
+        for record in world.rows.values()
+        if where.has(record.tenant, record.subject, record.key, split(record.scope))
+        for token in tokens_of(record.value)
+    ]
 
 
 def held(store: LegacyStore, erased: Erased) -> list[str]:

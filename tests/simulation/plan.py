@@ -78,7 +78,7 @@ class Plan:
     @property
     def faithful(self) -> bool:
         """Whether the store does what it says, so that every erasure has to settle."""
-        return set(self.faults) <= {"epochs", "columnar", "ack", "gzip"}
+        return set(self.faults) <= {"epochs", "ack", "gzip"}
 
     def kept(self, steps: list[Step]) -> Plan:
         return replace(self, steps=steps)

@@ -54,6 +54,7 @@ class Simulation:
         self.judge = Judge()
         self.monitor = Monitor(self.time, self.store, self.judge, plan)
         self.network = Network(self.time, self.store, plan, self.judge)
+        self.monitor.network_blind = lambda: self.time.elapsed < self.network.blind_until
         self.disk = Disk(self.time, plan.ledger_delay)
         self.inner = MemoryLedger(incarnation=f"{plan.seed:032x}")
         self.keyring = keyring_of(plan.seed)

@@ -1,0 +1,60 @@
+"""Plays seeds: `python -m tests.simulation --seed 17`, or many: `--seeds 5000`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+from tests.simulation.many import Total, play
+from tests.simulation.plan import Plan, plan_of
+from tests.simulation.run import simulate
+from tests.simulation.shrink import shrunk
+from tests.simulation.switches import PROTECTIONS, switched_off
+
+
+def main() -> int:
+    """One seed with all that was found in it, or many with their figures."""
+    asked = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    asked.add_argument("--seed", type=int, help="play this one and say what was found")
+    asked.add_argument("--plan", type=Path, help="play the plan in this YAML file")
+    asked.add_argument("--seeds", type=int, default=500, help="play so many, from --first on")
+    asked.add_argument("--first", type=int, default=0)
+    asked.add_argument("--recalls", type=int, default=200, help="recalls in each")
+    asked.add_argument("--shrink", action="store_true", help="leave out every step that the failure does not need")
+    asked.add_argument("--off", default="", choices=["", *PROTECTIONS], help="switch a protection off")
+    options = asked.parse_args()
+    if options.plan is not None:
+        return _one(Plan(**yaml.safe_load(options.plan.read_text())), options)
+    if options.seed is not None:
+        return _one(plan_of(options.seed, options.recalls), options)
+    return _many(options)
+
+
+def _one(plan: Plan, options: argparse.Namespace) -> int:
+    with switched_off(options.off):
+        if options.shrink:
+            plan = shrunk(plan)
+            sys.stdout.write(yaml.safe_dump(plan.document(), sort_keys=False, width=110))
+        found = simulate(plan).findings
+    for finding in found:
+        sys.stdout.write(f"{finding}\n")
+    sys.stdout.write(f"{len(found)} findings\n")
+    return 1 if found else 0
+
+
+def _many(options: argparse.Namespace) -> int:
+    total, began = Total(options.recalls), time.perf_counter()
+    for outcome in play(range(options.first, options.first + options.seeds), options.recalls, options.off):
+        total.add(outcome)
+        if total.seeds % 50 == 0 and sys.stderr.isatty():
+            sys.stderr.write(f"\r{total.seeds} of {options.seeds} seeds, {len(total.failed)} failed ")
+    sys.stdout.write(total.say(time.perf_counter() - began) + "\n" + total.complaint() + "\n")
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Many seeds on every core, and what they add up to."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from tests.simulation.judge import Finding
+from tests.simulation.plan import AILMENTS, MENU, Plan, plan_of
+from tests.simulation.switches import switched_off
+from tests.simulation.run import Outcome, simulate
+
+AT_ONCE: Final = max(1, min(os.cpu_count() or 1, 8))
+REPLAY: Final = "python -m tests.simulation --seed {seed} --recalls {recalls}"
+
+
+@dataclass
+class Total:
+    """What came of many seeds."""
+
+    recalls: int
+    seeds: int = 0
+    failed: dict[int, list[Finding]] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    virtual: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        self.seeds += 1
+        self.counts += outcome.counts
+        self.virtual += outcome.virtual
+        if outcome.findings:
+            self.failed[outcome.seed] = outcome.findings
+
+    @property
+    def answered(self) -> int:
+        """Recalls that were answered, with memories or with a refusal."""
+        return self.counts["passed"] + self.counts["refused"] + self.counts["failed"]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of faults that befell somebody: of the store, the network, the ledger, the process."""
+        world = ("deaths", "ledger_down", "disk_full", "store_down", "store_restart", "jump", "blind", "gone away")
+        return [
+            *(name for name in MENU if self.counts[f"fault {name}"]),
+            *(name for name in AILMENTS if self.counts[f"ailment {name}"]),
+            *(name for name in world if self.counts[name]),
+        ]
+
+    def say(self, seconds: float) -> str:
+        """The figures in a few lines."""
+        c, seconds = self.counts, max(seconds, 0.001)
+        upstream = sum(number for name, number in c.items() if name.startswith("upstream "))
+        leaks = sum(f.property in ("leak", "inside", "held_back") for fs in self.failed.values() for f in fs)
+        return "\n".join([
+            f"{self.seeds} seeds, {self.answered} recalls answered ({c['marked']} marked, {c['refused']} refused), "
+            f"{c['met']} of them met an unsettled erasure",
+            f"{c['erasures']} erasures, {c['settled']} settled by the end; {c['write']} writes, {c['forget']} "
+            f"forgets, {c['delete']} deletes, {c['readmit']} readmissions, {c['deaths']} deaths of the process",
+            f"{len(self.kinds)} kinds of faults: {', '.join(self.kinds)}",
+            f"{self.virtual / 3600:.1f} h of virtual time; {c['steps'] / seconds:.0f} client operations/s, "
+            f"{(c['steps'] + upstream) / seconds:.0f} operations/s with those at the store ({seconds:.0f} s)",
+            f"{leaks} leaks; {len(self.failed)} seeds failed",
+        ])  # fmt: skip
+
+    def complaint(self) -> str:
+        """The first failing seeds, each with the command that plays it again."""
+        lines = []
+        for seed in sorted(self.failed)[:5]:
+            command = REPLAY.format(seed=seed, recalls=self.recalls)
+            lines += [f"seed {seed}: {command}", *(f"    {f}" for f in self.failed[seed][:4])]
+        return "\n".join(lines)
+
+
+def _play(off: str, make: Callable[[int], Plan], seed: int) -> Outcome:
+    with switched_off(off):
+        return simulate(make(seed))
+
+
+def play(
+    seeds: Sequence[int], recalls: int, off: str = "", make: Callable[[int], Plan] | None = None
+) -> Iterator[Outcome]:
+    """The outcomes of these seeds, in the order in which they come in. `off`: a protection switched off."""
+    one = partial(_play, off, make or partial(plan_of, recalls=recalls))
+    if AT_ONCE == 1 or len(seeds) == 1:
+        yield from map(one, seeds)
+        return
+    with multiprocessing.get_context("fork").Pool(AT_ONCE) as pool:
+        yield from pool.imap_unordered(one, seeds, chunksize=2)
+
+
+def total_of(seeds: Sequence[int], recalls: int, off: str = "") -> Total:
+    """Plays them all."""
+    total = Total(recalls)
+    for outcome in play(seeds, recalls, off):
+        total.add(outcome)
+    return total

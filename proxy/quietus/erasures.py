@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from quietus.core.erasure import Erasure
-from quietus.core.events import Draft, Event
+from quietus.core.events import Draft, Event, EventType
 from quietus.core.fingerprint import Mark
 from quietus.core.gate import Gate
 from quietus.core.states import State
@@ -60,6 +60,7 @@ class Erasures:
         """Why the gate is shut for everything, or None. A cause is a word of `quietus_gate_closed`."""
         self.number = 0
         self._listeners: list[Listener] = []
+        self._fences: list[Callable[[Erasure], None]] = []
         self._waiters = _Waiters()
         self._keys: dict[str, SealKey] = {}
 
@@ -94,6 +95,10 @@ class Erasures:
         """Calls `listener` after each change, in the order of the ledger."""
         self._listeners.append(listener)
 
+    def on_fence(self, fence: Callable[[Erasure], None]) -> None:
+        """Calls `fence` when an intent is about to be written, before it can be durable."""
+        self._fences.append(fence)
+
     def get(self, erasure: str) -> Erasure | None:
         """The erasure of that id as it stands, or None."""
         return self.gate.erasures.get(erasure)
@@ -114,7 +119,8 @@ class Erasures:
         """Writes and folds. `expect` is compared and set on: raises Conflict if it has moved on."""
         if expect is not None and self.gate.erasures[expect.id].version != expect.version:
             raise Conflict(f"the erasure has moved on since version {expect.version}")
-        work = asyncio.ensure_future(self._write(drafts, expect, marks, secrets, unmark))
+        proposed = [self._propose(draft) for draft in drafts if draft.type is EventType.REQUESTED]
+        work = asyncio.ensure_future(self._write(drafts, expect, marks, secrets, unmark, proposed))
         # What is written must be folded in, also when the caller is cancelled in between.
         return await asyncio.shield(work)
 
@@ -125,18 +131,32 @@ class Erasures:
         marks: Sequence[tuple[str, Mark]],
         secrets: Sequence[tuple[str, str, bytes]],
         unmark: Sequence[str],
+        proposed: Sequence[str],
     ) -> list[Event]:
         began = self.clock.monotonic()
-        events = await self.ledger.append(
-            drafts,
-            expect=(expect.id, expect.version) if expect is not None else None,
-            marks=marks,
-            secrets=secrets,
-            unmark=unmark,
-        )
+        try:
+            events = await self.ledger.append(
+                drafts,
+                expect=(expect.id, expect.version) if expect is not None else None,
+                marks=marks,
+                secrets=secrets,
+                unmark=unmark,
+            )
+        except BaseException:
+            for name in proposed:
+                self.gate.withdraw(name)
+            raise
         self._took(self.clock.monotonic() - began)
         self._fold(events, marks, unmark)
         return events
+
+    def _propose(self, draft: Draft) -> str:
+        # An intent is durable some instant before we hear of it: the gate is shut before it can be.
+        event = Event(0, draft.type, draft.erasure, draft.at, draft.actor, draft.facts, draft.gate, "")
+        proposed = self.gate.propose(event)
+        for fence in self._fences:
+            fence(proposed)
+        return proposed.id
 
     def _fold(
         self, events: Sequence[Event], marks: Sequence[tuple[str, Mark]], unmark: Sequence[str]

@@ -80,6 +80,7 @@ class Gateway:
         self._recorder = Recorder(metrics, log, self.wire)
         self._clock = erasures.clock
         erasures.listen(lambda erasure, event: flights.fence(erasure, self.decide) if event.gate else None)
+        erasures.on_fence(lambda erasure: flights.fence(erasure, self.decide))
 
     # --- asking --------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from quietus.core.erasure import Erasure, advance
-from quietus.core.events import Event
+from quietus.core.events import Event, EventType
 from quietus.core.fingerprint import Mark
 from quietus.core.index import Index, class_of
 from quietus.core.scope import Scope, covers, overlaps
@@ -54,6 +54,8 @@ class Gate:
             self.generation += 1
         if not event.erasure:
             return None
+        if event.type is EventType.REQUESTED:
+            self.withdraw(event.erasure)
         before = self.erasures.get(event.erasure)
         after = advance(before, event)
         self.erasures[after.id] = after
@@ -63,6 +65,21 @@ class Gate:
             self._index.add(after)
             self.generation += 1
         return after
+
+    def propose(self, event: Event) -> Erasure:
+        """Shuts the gate of an intent that is being written and may be durable at any moment from now."""
+        proposed = advance(None, event)
+        self.erasures[proposed.id] = proposed
+        self._index.add(proposed)
+        self.generation += 1
+        return proposed
+
+    def withdraw(self, erasure: str) -> None:
+        """Takes a proposal back: it was not written, or it is about to be folded in as it was."""
+        proposed = self.erasures.pop(erasure, None)
+        if proposed is not None:
+            self._index.remove(proposed)
+            self.generation += 1
 
     def mark(self, erasure: str, marks: Iterable[Mark]) -> None:
         """Adds marks of an erasure. Adding one twice changes nothing."""

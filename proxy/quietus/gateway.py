@@ -30,7 +30,6 @@ from quietus.recording import Log, Measures, Recorder
 from quietus.release import FRAMING, Releaser
 from quietus.shapes import Shapes
 
-
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that promise to change nothing: asking again after no answer does no harm."""
 

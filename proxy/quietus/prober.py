@@ -202,7 +202,7 @@ class Prober:
         return any(hit.erasure.id == erasure.id for hit in found)
 
     def of_another(self, surface: Surface, witness: Witness, item: Item, erasure: Erasure) -> bool:
-        """Whether a row that tells of the erased is somebody's own record all the same: not ours to remove."""
+        """Whether a row that tells of the erased is somebody else's own record: not ours to remove."""
         call = self._call(surface, witness)
         scope = self._owners.digested(call.scope)
         named = not isinstance(self._owners.scope_of(item, call, scope).subject, Wild)

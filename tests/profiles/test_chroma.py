@@ -222,7 +222,8 @@ def test_probes_remedies_and_forgets_are_what_the_server_takes() -> None:
     assert CHROMA.forget("path", values) is None
     written = CHROMA.canary_write({**values, "key": "c1"})
     assert written is not None and json.loads(written.body)["embeddings"] == [[0.5, 1.0]]
-    assert CHROMA.canary_key(replied({}, 201), "c1") == "c1" and CHROMA.canary_key(replied({}, 400), "c1") is None
+    assert CHROMA.canary_key(replied({}, 201), "c1") == "c1"
+    assert CHROMA.canary_key(replied({}, 400), "c1") is None
     with pytest.raises(MissingValue):
         CHROMA.canary_write({name: value for name, value in values.items() if name != "vector"})
 

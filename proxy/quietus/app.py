@@ -36,8 +36,9 @@ from quietus.ports import Clock, Ledger, LedgerRefused
 from quietus.prober import ProbeLimits
 from quietus.profiles.loader import load_profile
 from quietus.reloading import Reloader
-from quietus.settings import FileValue, address
+from quietus.settings import FileValue, HttpSettings, Timeouts, address
 from quietus.snapshotter import SnapshotLimits
+from quietus.trials import found_trial
 from quietus.views import status_view
 
 
@@ -96,6 +97,17 @@ def _values(files: dict[str, FileValue]) -> tuple[tuple[str, str], ...]:
     return tuple((name, value.read()) for name, value in files.items())
 
 
+def store_client(http: HttpSettings, timeouts: Timeouts) -> HttpUpstream:
+    """The client towards a store. Raises OSError where a file of its credentials cannot be read."""
+    return HttpUpstream(
+        http.upstream,
+        limits=UpstreamLimits(connect=timeouts.connect, upstream=timeouts.upstream),
+        tls=http.upstream_tls.context() if http.upstream_tls else None,
+        own_headers=_values(http.headers),
+        inject_headers=_values(http.inject_headers),
+    )
+
+
 class Sidecar:
     """One sidecar: built from settings, started, stopped."""
 
@@ -109,14 +121,12 @@ class Sidecar:
         self.log = structlog.get_logger()
         http = settings.store.http
         timeouts = settings.timeouts
-        self.client = HttpUpstream(
-            http.upstream,
-            limits=UpstreamLimits(connect=timeouts.connect, upstream=timeouts.upstream),
-            tls=http.upstream_tls.context() if http.upstream_tls else None,
-            own_headers=_values(http.headers),
-            inject_headers=_values(http.inject_headers),
+        self.client = store_client(http, timeouts)
+        self.active = Active(
+            load_profile(settings.store.profile),
+            load_policy(settings.policy),
+            found_trial(settings.store.trial),
         )
-        self.active = Active(load_profile(settings.store.profile), load_policy(settings.policy))
         ledger, self.keyring = open_ledger(settings)
         self.parts: Parts = assemble(Surroundings(
             self.active,
@@ -132,7 +142,10 @@ class Sidecar:
             lambda erasure, verdict: status_view(erasure, verdict=verdict),
             bounds_of(settings),
         ))
-        self.reloader = Reloader(self.active, settings.store.profile, settings.policy, self.log)
+        self.reloader = Reloader(
+            self.active, settings.store.profile, settings.policy, self.log, settings.store.trial,
+            self.parts.exemptions,
+        )  # fmt: skip
         self.listener = HttpListener(
             self.parts.gateway,
             self._principal,
@@ -154,6 +167,7 @@ class Sidecar:
         await self.admin.start_probes()
         await self.parts.erasures.load()
         self.parts.timetable.start()
+        self.parts.exemptions.now()
         await publish(self.parts, self.metrics)
         self._begin(self.parts.reconciler.run())
         self._begin(Lease(self.parts.erasures, self.settings.ledger.lease).run())

@@ -34,6 +34,7 @@ from quietus.rounds import Rounds
 from quietus.shapes import Shapes
 from quietus.snapshotter import SnapshotLimits, Snapshotter, erased_check
 from quietus.timetable import Timetable
+from quietus.trials import Exemptions, TrialFault, TrialResult
 
 
 @dataclass(slots=True)
@@ -42,6 +43,8 @@ class Active:
 
     profile: Profile
     policy: Policy
+    trial: TrialResult | TrialFault | None = None
+    """The canary trial that the settings name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,7 @@ class Parts:
     snapshotter: Snapshotter
     owners: Owners
     shapes: Shapes
+    exemptions: Exemptions
 
     def verdict(self, erasure: Erasure) -> Verdict:
         """The verdict on an erasure under the profile's unexpired attestations."""
@@ -134,9 +138,10 @@ def assemble(around: Surroundings) -> Parts:
     timetable = Timetable(erasures, around.entropy)
     prober = Prober(around.profile, around.upstream, owners, screener, clock, bounds.probes, metrics)
     snapshotter = _snapshotter(around, erasures, owners, prober)
+    exemptions = Exemptions(around.profile, lambda: around.active.trial, clock.now, around.log)
     forgets = Forgets(
         erasures, around.profile, around.policy, around.upstream, snapshotter, flights, bounds.forgets,
-        metrics, around.new_id,
+        metrics, around.new_id, lambda: exemptions.now().holds,
     )  # fmt: skip
     rounds = Rounds(prober, metrics, bounds.replicas)
     inquiry = Inquiry(erasures, rounds, snapshotter, flights, timetable, metrics, around.log)
@@ -157,7 +162,7 @@ def assemble(around: Surroundings) -> Parts:
     )  # fmt: skip
     return Parts(
         around.active, erasures, gateway, reconciler, timetable, forgets, flights, prober, snapshotter,
-        owners, shapes,
+        owners, shapes, exemptions,
     )  # fmt: skip
 
 

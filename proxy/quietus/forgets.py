@@ -71,6 +71,7 @@ class Forgets:
         limits: ForgetLimits,
         metrics: Measures,
         new_id: Callable[[], str],
+        exempt: Callable[[], bool] = lambda: False,
     ) -> None:
         self._erasures = erasures
         self._profile = profile
@@ -81,6 +82,7 @@ class Forgets:
         self._limits = limits
         self._metrics = metrics
         self._new_id = new_id
+        self._exempt = exempt
         self._driving: dict[str, asyncio.Task[Driven]] = {}
         self._readings: dict[str, Reading] = {}
         self._opening = asyncio.Lock()
@@ -113,7 +115,7 @@ class Forgets:
         facts: dict[str, Any] = {
             "store": self._erasures.store,
             "predicate": scope_to_facts(question.scope),
-            "terms": asdict(terms_of(self._profile(), self._policy())),
+            "terms": asdict(terms_of(self._profile(), self._policy(), exempt=self._exempt())),
             "label": predicate.kind,
             "basis": question.call.basis or "",
             "undrained": self._undrained(question),
@@ -265,11 +267,15 @@ class Forgets:
         await self._erasures.append([self._draft(erasure, kind, facts)])
 
 
-def terms_of(profile: Profile, policy: Policy) -> Terms:
-    """The terms that an erasure begun now is judged by."""
+def terms_of(profile: Profile, policy: Policy, *, exempt: bool = False) -> Terms:
+    """The terms that an erasure begun now is judged by.
+
+    `exempt`: a passing, unexpired trial has shown that this store forgets at once. Then nothing is waited
+    for before the clean rounds; probes and the check at release stay as they are.
+    """
     store = profile.store
     return Terms(
-        settling_interval=store.settling_interval,
+        settling_interval=0.0 if exempt else store.settling_interval,
         effectuation_bound=store.bound,
         clean_rounds=store.clean_rounds,
         watch_for=policy.watch.seconds,

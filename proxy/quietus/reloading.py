@@ -13,23 +13,30 @@ from quietus.policies import load_policy, policy_path
 from quietus.profiles.faults import ProfileError
 from quietus.profiles.loader import find_profile, load_profile
 from quietus.recording import Log
+from quietus.trials import Exemptions, found_trial
 
 
 class Reloader:
     """Watches the folders (not the files: a ConfigMap swaps a symlink above them) and reloads."""
 
-    def __init__(self, active: Active, profile: str, policy: str, log: Log) -> None:
+    def __init__(
+        self, active: Active, profile: str, policy: str, log: Log, trial: Path | None = None,
+        exemptions: Exemptions | None = None,
+    ) -> None:  # fmt: skip
         self._active = active
         self._profile = profile
         self._policy = policy
         self._log = log
+        self._trial = trial
+        self._exemptions = exemptions
         self.refused = 0
         """New documents that were not taken over."""
         self._seen = self._bytes()
 
     def folders(self) -> set[Path]:
         """The folders that are watched."""
-        return {find_profile(self._profile).parent, policy_path(self._policy).parent}
+        documents = {find_profile(self._profile).parent, policy_path(self._policy).parent}
+        return documents if self._trial is None else {*documents, self._trial.absolute().parent}
 
     async def run(self) -> None:
         """Reloads on every change until cancelled."""
@@ -42,7 +49,8 @@ class Reloader:
     def _bytes(self) -> tuple[bytes | None, ...]:
         return tuple(
             path.read_bytes() if path.is_file() else None
-            for path in (find_profile(self._profile), policy_path(self._policy))
+            for path in (find_profile(self._profile), policy_path(self._policy), self._trial)
+            if path is not None
         )
 
     def reload(self) -> bool:
@@ -56,6 +64,9 @@ class Reloader:
             return False
         self._active.profile = profile
         self._active.policy = policy
+        self._active.trial = found_trial(self._trial)
+        if self._exemptions is not None:
+            self._exemptions.now()
         self._log.info("reloaded")
         return True
 

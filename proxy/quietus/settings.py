@@ -131,6 +131,7 @@ class StoreSettings(_Section):
 
     name: str = Field(default="memories", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$", description="value of the metric label `store`")
     profile: str = Field(min_length=1, description="a profile that ships, or a path")
+    trial: Path | None = Field(default=None, description="what `quietus profile try --out` has written: an exemption of the profile holds only with it, passing and unexpired")
     http: HttpSettings
 
 

@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from quietus import policies, policy_cases
+from quietus.app import SystemClock
 from quietus.cli.root import NO, USAGE, fail, guarded, say, screen, told
+from quietus.cli.trying import profile_try
 from quietus.config import load
 from quietus.documents import DocumentError, read
 from quietus.ledger.verify import verify_chain
@@ -20,6 +22,7 @@ from quietus.ports import LedgerError
 from quietus.profiles.faults import Fault, ProfileError
 from quietus.profiles.loader import find_profile, load_profile, shipped_names
 from quietus.settings import sqlite_path
+from quietus.trials import TrialFault, as_dict, found_trial, standing
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 _SCHEMAS: Final = ".schema.json"
@@ -104,12 +107,22 @@ def _check(path: Path, report: Report) -> None:
         report.lines.append({"file": str(path), "kind": "cases", "name": f"{len(outcomes)} cases"})
     elif kind is None:
         settings = load(path, environ={})
-        load_profile(settings.store.profile)
+        profile = load_profile(settings.store.profile)
         policies.load_policy(settings.policy)
-        report.lines.append({"file": str(path), "kind": "configuration", "name": settings.store.name})
+        stands = standing(profile, found_trial(settings.store.trial), SystemClock().now())
+        notes = [] if stands.word == "none_declared" and settings.store.trial is None else [stands.says]
+        report.lines.append({"file": str(path), "kind": "configuration", "name": settings.store.name,
+                             "notes": notes, "exemption": as_dict(stands)})  # fmt: skip
+    elif kind == "Trial":
+        trial = found_trial(path)
+        if isinstance(trial, TrialFault):
+            raise DocumentError([Fault(str(path), 1, "is no result of a trial", "run `quietus profile try`")])
+        shown = ", ".join(sorted(trial.conditions)) if trial and trial.conditions else "nothing"
+        report.lines.append({"file": str(path), "kind": "trial", "name": trial.profile if trial else "",
+                             "notes": [f"shown: {shown}"]})  # fmt: skip
     else:
         line = document.line(("kind",))
-        hint = "it is Profile, Policy or PolicyCases; a configuration has no kind"
+        hint = "it is Profile, Policy, PolicyCases or Trial; a configuration has no kind"
         raise DocumentError([Fault(document.file, line, "this kind is not known", hint)])
 
 
@@ -218,6 +231,7 @@ def register(app: typer.Typer) -> None:
     profile = typer.Typer(help="What is known of stores.", no_args_is_help=True)
     profile.command("list")(profile_list)
     profile.command("show")(profile_show)
+    profile.command("try")(profile_try)
     app.add_typer(profile, name="profile")
     ledger = typer.Typer(help="The ledger, offline.", no_args_is_help=True)
     ledger.command("verify")(ledger_verify)

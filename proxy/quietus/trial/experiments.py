@@ -27,7 +27,7 @@ class Experiments:
         self._patience = patience
         self._records = records
         self._takes = asking.profile.canary_values or frozenset()
-        self.facts: dict[str, Any] = {}
+        self.facts: dict[str, Any] = {"queued": False}
         self.bystanders: list[Canary] = []
         self.ended: list[Canary] = []
         """Canaries of experiments that were forgotten."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from quietus.core.trial import Case, came_back, revived
 from quietus.core.trial_findings import Observed
 from quietus.ports import Clock, Upstream, UpstreamError
+from quietus.profiles.faults import CannotQuote, MissingValue, Unreadable
 from quietus.profiles.profile import Profile
 from quietus.trial.asking import Asking
 from quietus.trial.canary import Aviary, Canary
@@ -58,14 +59,17 @@ def lacking(profile: Profile, plan: Plan) -> str | None:
     return f"the canary needs {', '.join(missing)}: give --set {missing[0]}=…" if missing else None
 
 
-async def dimension_of(profile: Profile, asking: Asking) -> int | None:
-    """The dimension of the vectors that a store shows, from one of its records; nothing of it is kept."""
+async def dimension_of(profile: Profile, upstream: Upstream, clock: Clock, plan: Plan) -> int | None:
+    """The dimension of the vectors that a store's records have; nothing else of them is looked at."""
     if profile.controls is None:
         return None
-    probe = asking.aviary.make("nobody")
-    asking.aviary.all.remove(probe)
-    request = profile.controls.request(asking.values(probe))
-    answer = profile.controls.read(await asking.send(request))
+    aviary = Aviary(plan.prefix, random.Random(0), None, paths=False)
+    asking = Asking(profile, upstream, clock, aviary, plan.values, random.Random(0), plan.rate)
+    try:
+        reply = await asking.send(profile.controls.request(dict(plan.values)))
+        answer = profile.controls.read(reply)
+    except (CannotQuote, MissingValue, Unreadable):
+        return None
     return next((len(item.vector) for item in answer.items if item.vector), None)
 
 
@@ -145,8 +149,8 @@ class Trial:
             before = telling(pilot.case)
             await self._forgotten(canary)
             await asking.walk(pilot)
-            if before and not telling(pilot.case) and "batched" not in self._facts:
-                self._facts["batched"] = number
+            if before and not self._facts.get("batched"):
+                self._facts["batched"] = 0 if telling(pilot.case) else number
 
     async def _one(self, number: int) -> None:
         await self._forgotten(await self._planted(number))

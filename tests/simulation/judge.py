@@ -81,6 +81,8 @@ class Judge(Witness):
         call = Call(step, Where.of(step) if step["do"] != "history" else Where())
         self.calls[step["n"]] = call
         self.truth.steps[step["n"]] = step
+        if step["do"] in ("forget", "delete"):
+            self.truth.pending[step["n"]] = call.where
         return call
 
     # --- between the sidecar and the store ---------------------------------------------------------
@@ -152,14 +154,15 @@ class Judge(Witness):
                 if call.step["do"] == "read" and len(subjects) == 1:
                     call.where = replace(call.where, subject=subjects.pop())  # a record is its owner's
         elif request.method == "GET":
-            self._probed(read(reply.headers, reply.body))
+            new = [erased for erased in self.truth.erased.values() if erased.snapshotted is None]
+            if new:
+                self._probed(read(reply.headers, reply.body), new)
 
-    def _probed(self, found: Read) -> None:
-        for erased in self.truth.erased.values():
-            if erased.snapshotted is None:
-                for row in found.rows:
-                    if erased.owns(row):
-                        erased.seen |= row.tokens
+    def _probed(self, found: Read, new: list[Erased]) -> None:
+        for erased in new:
+            for row in found.rows:
+                if erased.owns(row):
+                    erased.seen |= row.tokens
 
     # --- what leaves for clients -------------------------------------------------------------------
 
@@ -234,7 +237,8 @@ class Judge(Witness):
             return
         if call.upstream.columns:
             return  # its profile reads rows: it has to shut
-        if any(e.where.touches(call.where) for e in met) or call.upstream.loose or not call.upstream.rows:
+        near = [*(e.where for e in met), *self.truth.pending.values()]
+        if any(where.touches(call.where) for where in near) or call.upstream.loose or not call.upstream.rows:
             return
         if not any(self.truth.droppable(row) for row in call.upstream.rows):
             self.find("bystander", call.step["n"], "an answer was refused that tells of nobody erased")
@@ -245,6 +249,8 @@ class Judge(Witness):
             return
         step, where = call.step, Where.of(_written(call.step))
         text = step.get("quotes") or step["token"]
+        if any(pending.touches(where) for pending in self.truth.pending.values()):
+            return
         for erased in self.truth.erased.values():
             near = erased.where.tenant in (None, where.tenant)
             if erased.where.touches(where) or self.truth.tells_of(text, erased) or text in erased.seen:
@@ -257,6 +263,7 @@ class Judge(Witness):
 
     def _promise(self, number: int, out: Released) -> None:
         """What a client was told of its forget must be in the ledger already."""
+        self.truth.pending.pop(number, None)
         told = header(out.headers, "quietus-erasure")
         if told is None:
             return
@@ -270,6 +277,7 @@ class Judge(Witness):
         for records in self.truth.carried.values():
             for written in records:
                 written.orphan = written.orphan or written.step in self.writing
+        self.truth.pending.clear()
         self.writing.clear()
         for erased in self.truth.erased.values():
             if erased.snapshotted is None:

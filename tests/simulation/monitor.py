@@ -81,6 +81,7 @@ class Monitor:
             if self.judge.durable.setdefault(step, Counter())["requested"]:
                 self.judge.find("once", step, "one forget became two erasures", event.erasure)
             self._absorbed(event.erasure, step)
+            self.judge.truth.durable(event)
         mine = self.standing[event.erasure]
         self.judge.durable[mine.step][kind] += 1
         self.judge.held.setdefault(event.erasure, Counter())[kind] += 1

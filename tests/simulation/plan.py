@@ -217,11 +217,11 @@ class Planner:
         draw = rng.random()
         if draw < 0.72:
             return self._write(at)
-        if draw < 0.82 and len(self.forgets) < 7:
+        if draw < 0.82 and len(self.forgets) < 5:
             return self._forget(at)
-        if draw < 0.86 and self.forgets and len(self.forgets) < 10:
+        if draw < 0.86 and self.forgets and len(self.forgets) < 7:
             return self._step(at, "forget", again=True, **_predicate(rng.choice(self.forgets)))
-        if draw < 0.89 and self.keys and len(self.forgets) < 9:
+        if draw < 0.89 and self.keys and len(self.forgets) < 6:
             tenant, key = rng.choice(self.keys)
             step = self._step(at, "delete", tenant=tenant, key=key)
             self.forgets.append({"tenant": tenant, "keys": [key]})

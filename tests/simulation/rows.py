@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from quietus.core.exchange import Headers, header
 
+_encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
 TOKEN: Final = re.compile(r"zq\d+w\d+")
 
 
@@ -54,7 +55,7 @@ def split(path: str | None) -> tuple[str, ...] | None:
 
 
 def row_of(raw: dict[str, Any]) -> Row:
-    text = json.dumps(raw, ensure_ascii=False)
+    text = _encoded(raw)
     return Row(
         raw.get("key"), raw.get("subject"), raw.get("tenant"), split(raw.get("scope")),
         tuple(raw.get("derived_from") or ()), raw.get("provenance_resolved", True), tokens_of(text), text,

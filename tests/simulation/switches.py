@@ -44,7 +44,9 @@ def _barrier() -> list[Patch]:
 
 
 def _durable_intent() -> list[Patch]:
-    async def write(self: Erasures, drafts: Any, expect: Any, marks: Any, secrets: Any, unmark: Any) -> Any:
+    async def write(
+        self: Erasures, drafts: Any, expect: Any, marks: Any, secrets: Any, unmark: Any, proposed: Any
+    ) -> Any:
         late = asyncio.ensure_future(
             self.ledger.append(drafts, marks=marks, secrets=secrets, unmark=unmark)
         )

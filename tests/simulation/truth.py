@@ -129,6 +129,8 @@ class Truth:
         self.erased: dict[str, Erased] = {}
         self.steps: dict[int, Step] = {}
         self.generations: dict[tuple[str | None, str], int] = {}
+        self.pending: dict[int, Where] = {}
+        """What is being asked to be forgotten: its gate may be shut before the ledger has it."""
         self._known = 0
 
     def next(self) -> int:
@@ -154,6 +156,10 @@ class Truth:
             self._known = max(self._known, event.number)
             self._fold(event, tick)
 
+    def durable(self, event: Event) -> None:
+        """An intent is in the ledger: from here on it holds, whether its process has heard of it or not."""
+        self._fold(event, self.next())
+
     def reload(self, events: Iterable[Event]) -> None:
         """A new process has read the ledger."""
         self.known([event for event in events if event.number > self._known])
@@ -161,6 +167,8 @@ class Truth:
     def _fold(self, event: Event, tick: int) -> None:
         kind = event.type.value
         if kind == "requested":
+            if event.erasure in self.erased:
+                return
             step = int(event.actor.removeprefix("step-"))
             where = Where.of(self.steps[step])
             born = max(
@@ -211,6 +219,8 @@ class Truth:
         """Whether a row may be missing without a mark: it is of the erased, or tells of them."""
         if (row.subject or "").startswith("quietus-canary") or row.resolved is not True:
             return True
+        if any(self._is_pending(where, row) for where in self.pending.values()):
+            return True
         for erased in self.erased.values():
             if any(self.tells_of(token, erased) for token in row.tokens) or erased.seen & row.tokens:
                 return True
@@ -222,6 +232,11 @@ class Truth:
             if row.key in keys or keys & set(row.sources):
                 return True
         return False
+
+    def _is_pending(self, where: Where, row: Row) -> bool:
+        return where.has(row.tenant, row.subject, row.key, row.path) or (
+            where.subject is not None and where.subject in row.text
+        )
 
     def keys_of(self, erased: Erased) -> frozenset[str]:
         found = set(erased.where.keys or ())

@@ -62,7 +62,7 @@ class Arrivals:
         judged = None
         if self._concerned(flight) and reading.call.operation is not Operation.IGNORE:
             judged = self._releaser.judge(flight, reading, reply, seen)
-        answered = judged.answered if judged is not None else self._read(reading, reply)
+        answered = judged.answered if judged is not None else self._unscreened(reading, reply)
         if self._behind(flight, reading, answered):
             return self._refused_late(flight)
         self._learn(flight, reading, reply, judged, answered)
@@ -126,6 +126,16 @@ class Arrivals:
         if answered is not None:
             await self._attribution.attribute(answered.items, reading.call, flight.question.scope)
         return answered
+
+    def _unscreened(self, reading: Reading, reply: Reply) -> Answered | None:
+        """The rows of an answer that nothing is screened in, where somebody needs them.
+
+        Reading every answer only to learn whose its rows are would cost each call more than all the rest:
+        owners are learned from writes, and from answers once an erasure or tombstone stands in the tenant;
+        whoever is not known then is asked for (`attribution`).
+        """
+        needed = reading.call.operation is Operation.WRITE or reading.call.min_epoch is not None
+        return self._read(reading, reply) if needed else None
 
     def _read(self, reading: Reading, reply: Reply) -> Answered | None:
         if reading.call.route == UNMAPPED or reading.call.operation is Operation.IGNORE:

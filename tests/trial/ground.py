@@ -20,7 +20,7 @@ from quietus.trial.watching import Patience
 from tests.virtual_clock import VirtualClock
 from tests.world import Arrived
 
-PATIENCE = Patience(proof=10.0, gone=200.0, watch=60.0)
+PATIENCE = Patience(proof=5.0, gone=60.0, watch=36.0)
 
 
 class Hasty(VirtualClock):
@@ -59,7 +59,16 @@ class Ground:
         self.store = LegacyStore(self.clock, seed, parse_faults(faults))
         for number in range(5):
             self.store.put(f"Bob number {number} likes green tea", tenant="acme", subject=f"bob{number}")
-        self.plan = Plan(**{"values": {"tenant": "acme"}, "patience": PATIENCE, "rate": 100.0, **plan})
+        self.plan = Plan(
+            **{
+                "values": {"tenant": "acme"},
+                "patience": PATIENCE,
+                "rate": 100.0,
+                "trials": 10,
+                "records": 12,
+                **plan,
+            }
+        )
         self.profile = profile or load_profile("memory-tool")
         self.parts: list[str] = []
 
@@ -82,7 +91,8 @@ class Ground:
         """The texts of canaries that the store still holds as records."""
         self.store.tick()
         world = self.store._world
-        return [row.value for row in world.rows.values() if " canary " in row.value]
+        ours = self.plan.prefix
+        return [row.value for row in world.rows.values() if (row.subject or "").startswith(ours)]
 
 
 def found(conclusion: Conclusion) -> set[str]:

@@ -103,12 +103,9 @@ def _store(
         interval = max(ceil(longest * MARGIN), LEAST)
         lines["settling_interval"] = f"{interval}s"
         lines["effectuation_bound"] = f"{max(interval * 2, 30)}s"
-    lines["write_path_reads_derived"] = _known([findings[name].found for name in INHERITS])
-    lines["keeps_queries"] = _known([findings["keeps_queries"].found])
+    for key, names in (("write_path_reads_derived", INHERITS), ("keeps_queries", ("keeps_queries",))):
+        found = [findings[name].found for name in names]
+        # What was not told is not spoken of: the profile's own word stays.
+        if any(found) or None not in found:
+            lines[key] = any(found)
     return lines
-
-
-def _known(found: list[bool | None]) -> bool | str:
-    if any(found):
-        return True
-    return "unknown" if None in found else False

@@ -56,6 +56,7 @@ class Asking:
         self.clock = clock
         self.aviary = aviary
         self.sent = 0
+        self._written = 0
         self.keeps: bool | None = None
         """Whether queries are kept, once that was measured; None: the profile's word is taken."""
         self.surfaces = tuple(surface for surface in profile.surfaces if surface.probeable)
@@ -89,7 +90,8 @@ class Asking:
 
     async def write(self, canary: Canary, **more: Any) -> Written:
         """Writes a canary. Raises UpstreamError, MissingValue."""
-        given = f"{canary.subject}-k{len(canary.keys)}"
+        self._written += 1
+        given = f"{self.aviary.prefix}-k{self._written:05d}"
         request = self.profile.canary_write({**self.values(canary), "key": given, **more})
         assert request is not None, "a trial needs a canary in its profile"
         reply = await self.send(request)

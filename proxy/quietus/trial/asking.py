@@ -43,6 +43,8 @@ class Found:
     rows: dict[str, str] = field(default_factory=dict)
     """Its own row as it was shown, by place."""
     texts: list[str] = field(default_factory=list)
+    strays: list[str] = field(default_factory=list)
+    """Keys under which its text stands that no answer to a write has named."""
 
 
 class Asking:
@@ -228,6 +230,9 @@ def _note(found: Found, canary: Canary, surface: Surface, answer: SurfaceAnswer)
     own = False
     for item in answer.items:
         mine = item.key in canary.keys or (item.key is None and surface.each == "key")
+        if not mine and item.subject == canary.subject and item.position in hits:
+            mine = True
+            found.strays += [item.key] if item.key is not None else []
         if item.position in hits or (mine and not item.texts):
             found.seen = True
             own = own or mine

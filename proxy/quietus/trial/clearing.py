@@ -71,6 +71,8 @@ async def _told(asking: Asking, canary: Canary, by_key: bool) -> tuple[bool, boo
             continue
         if found is None or not found.seen:
             continue
+        # The answer to its write was lost, perhaps: it can be removed all the same.
+        canary.keys += [key for key in found.strays if key not in canary.keys]
         if (surface.kind == "primary" or surface.enumerates) and not found.foreign:
             record = True
         else:

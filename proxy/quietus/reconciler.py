@@ -166,7 +166,7 @@ class Reconciler:
                 facts = {"write": write.name, "until": wall + write.until - now}
                 await self._append(erasure, EventType.WRITE_OPENED, facts)
         erasure = self._erasures.gate.erasures[erasure.id]
-        for name in [name for name, until in erasure.undrained.items() if until <= wall]:
+        for name in [name for name in erasure.undrained if self._table.write_over(erasure.id, name)]:
             await self._append(erasure, EventType.WRITE_CLOSED, {"write": name, "cause": "bound"})
 
     async def _forward(self, erasure: Erasure, progress: Progress) -> None:

@@ -168,22 +168,33 @@ class Snapshotter:
     # --- controls ------------------------------------------------------------------------------
 
     async def find_controls(self, predicate: Predicate, snapshot: Snapshot) -> None:
-        """Bystanders that are found now, by surface; a canary where there are none and one can be written."""
+        """Bystanders that are found now, by surface; a canary for those without, where one can be written."""
         candidates = await self._bystanders(predicate, snapshot)
         snapshot.control_kind = "live"
         snapshot.controls.clear()
         await self._try_controls(candidates, snapshot)
-        if not snapshot.controls:
-            canary = await self._canary(predicate, snapshot)
-            if canary is not None:
-                snapshot.control_kind = "canary"
-                await self._try_controls([canary], snapshot)
-            if not snapshot.controls:
-                await self.remove_canaries(predicate, snapshot)  # it proves nothing: it does not stay
+        if not self._uncontrolled(snapshot):
+            return
+        canary = await self._canary(predicate, snapshot)
+        await self._try_controls([canary] if canary is not None else [], snapshot)
+        if any(canary in its for its in snapshot.controls.values()):
+            snapshot.control_kind = "canary"
+        else:
+            await self.remove_canaries(predicate, snapshot)  # it proves nothing: it does not stay
+
+    def _uncontrolled(self, snapshot: Snapshot) -> bool:
+        """Whether a surface that will be asked has no control, and a canary could be one."""
+        canary = Witness(key="", subject="", text="", path=())
+        for surface in self._prober.profile.surfaces:
+            facts = SurfaceFacts(surface.name, surface.kind, surface.each)
+            asked = surface.probeable and plan(facts, snapshot.witnesses) and plan(facts, [canary])
+            if asked and surface.name not in snapshot.controls:
+                return True
+        return not snapshot.controls
 
     async def _try_controls(self, candidates: list[Witness], snapshot: Snapshot) -> None:
         for surface in self._prober.profile.surfaces:
-            if not surface.probeable:
+            if not surface.probeable or surface.name in snapshot.controls:
                 continue
             facts = SurfaceFacts(surface.name, surface.kind, surface.each)
             for probe in plan(facts, candidates)[:BYSTANDERS]:
@@ -209,7 +220,8 @@ class Snapshotter:
                     break
         except (UpstreamError, Unreadable, CannotQuote, MissingValue):
             snapshot.failed.append("controls")
-        return found[:BYSTANDERS]
+        # Those that lie somewhere first: they are a control also for surfaces that are asked by path.
+        return sorted(found, key=lambda witness: witness.path is None)[:BYSTANDERS]
 
     def _stands_by(self, witness: Witness, predicate: Predicate, ours: set[object]) -> bool:
         if (witness.path, witness.key) in ours or witness.subject is None:
@@ -220,6 +232,8 @@ class Snapshotter:
         profile = self._prober.profile
         seed = replace(predicate.seeds()[0], key=None)
         subject = f"quietus-canary-{self._new_id()}"
+        if "path" in (profile.canary_values or ()) and any(w.path for w in snapshot.witnesses):
+            seed = replace(seed, path=(subject,))  # in the path that is erased it would be a leak itself
         values = {**seed.values(), "subject": subject, "text": CANARY_TEXT, "key": subject}
         try:
             request = profile.canary_write(values)

@@ -50,6 +50,8 @@ class Timetable:
         """Erasures whose rounds begin again although no event of theirs says so yet."""
         self.ended: deque[str] = deque()
         """Erasures that nothing is done for any more but to clean up behind them."""
+        self.writes: dict[tuple[str, str], float] = {}
+        """The monotonic second at which a write of unknown outcome is over, by erasure and write."""
         self.lost = False
         """The store did not answer the last time."""
         erasures.listen(self._noticed)
@@ -108,9 +110,23 @@ class Timetable:
             progress = Progress(now, now + left, now + (spread if settled else 0.0), acked)
             self.standing[erasure.id] = progress
             self.push(erasure.id, progress.next_at)
+            for name in erasure.undrained:
+                self.writes[erasure.id, name] = now + erasure.terms.effectuation_bound
+
+    def write_over(self, erasure: str, write: str) -> bool:
+        """Whether a write of unknown outcome can land no more. No wall clock has a say in it."""
+        return self._clock.monotonic() >= self.writes.get((erasure, write), 0.0)
+
+    def _writes(self, erasure: Erasure, event: Event) -> None:
+        for name, until in erasure.undrained.items():
+            if (erasure.id, name) not in self.writes:
+                self.writes[erasure.id, name] = self._clock.monotonic() + max(until - event.at, 0.0)
+        if event.type is EventType.WRITE_CLOSED:
+            self.writes.pop((erasure.id, event.facts["write"]), None)
 
     def _noticed(self, erasure: Erasure, event: Event) -> None:
         now = self._clock.monotonic()
+        self._writes(erasure, event)
         progress = self.standing.get(erasure.id)
         if progress is None and _over(erasure):
             return
@@ -135,6 +151,8 @@ class Timetable:
             progress.next_at = now + erasure.terms.patrol_every
         if _over(erasure):
             self.standing.pop(erasure.id, None)
+            for name in erasure.undrained:
+                self.writes.pop((erasure.id, name), None)
             self.ended.append(erasure.id)
             self.woken.set()
             return

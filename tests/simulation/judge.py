@@ -87,6 +87,9 @@ class Judge(Witness):
 
     # --- between the sidecar and the store ---------------------------------------------------------
 
+    def patience(self, step: str) -> float:
+        return float(self.calls[int(step)].step.get("answered_after", 0.0)) if step else 0.0
+
     def sent(self, step: str, request: Request, purpose: str) -> None:
         if not step:
             if purpose == "remedy":

@@ -49,7 +49,7 @@ class _Standing:
     disturbed: float
     streak: int = 0
     signalled: bool = False
-    forwards: int = 0
+    ripe: bool = False
     settled: bool = False
 
 
@@ -65,6 +65,8 @@ class Monitor:
     """Since when the process runs: it begins its intervals again."""
     standing: dict[str, _Standing] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    ripe: Callable[[str], None] = lambda _: None
+    """Told when an erasure has had its clean rounds for the first time."""
     network_blind: Callable[[], bool] = lambda: False
 
     def committed(self, events: Sequence[Event]) -> None:
@@ -94,6 +96,9 @@ class Monitor:
             mine.streak = mine.streak + 1 if counted else 0
             if counted:
                 self._interval(event, mine, now, "a round counts")
+            if mine.streak >= ROUNDS and not mine.ripe:
+                mine.ripe = True
+                self.ripe(event.erasure)
         elif kind not in QUIET:
             mine.streak = 0
         if kind in DISTURBS:

@@ -122,11 +122,11 @@ class Network:
             raise UpstreamError("the store cannot be reached", sent=False)
         self._witness.sent(step, request, purpose)
         answer: asyncio.Future[OpenReply] = asyncio.get_running_loop().create_future()
-        there, back = 0.001 + 0.01 * badly, 0.002
+        there, back = 0.001 + 0.01 * badly, 0.002 + self._witness.patience(step)
         if ailment == "slow":
             there = 3.0 * badly
         elif ailment == "long":
-            back = 120.0 * badly
+            back += 120.0 * badly
         elif ailment == "late":
             there = BOUNDED * badly
         if ailment == "lost_request":
@@ -193,6 +193,10 @@ class Network:
 
 class Witness:
     """Sees what passes between the sidecar and the store."""
+
+    def patience(self, step: str) -> float:
+        """How many seconds the store takes over this answer."""
+        return 0.0
 
     def sent(self, step: str, request: Request, purpose: str) -> None:
         """A request has left the sidecar."""

@@ -73,6 +73,8 @@ class Plan:
     network: dict[str, float] = field(default_factory=dict)
     """How likely each ailment is for a client's request; probes suffer a fifth of it."""
     ledger_delay: float = 0.0
+    hasty: bool = False
+    """Operators press a button as soon as they see a third clean round."""
     steps: list[Step] = field(default_factory=list)
 
     @property
@@ -123,6 +125,7 @@ class Planner:
         for name in rng.sample(AILMENTS, rng.choice((0, 2, 3, 5))):
             plan.network[name] = rng.choice((0.02, 0.05, 0.15))
         plan.ledger_delay = rng.choice((0.0, 0.0, 0.01, 0.3, 1.5))
+        plan.hasty = rng.random() < 0.15
         span = rng.choice((40.0, 90.0, 150.0))
         at, steps = 0.0, []
         for _ in range(12):
@@ -134,7 +137,11 @@ class Planner:
             recall = rng.random() < left / max(total - place, 1)
             left -= recall
             steps.append(self._recall(at) if recall else self._other(at))
-        plan.steps = sorted([*steps, *self._ills(span)], key=lambda step: step["at"])
+        ills = self._ills(span)
+        if any(step["do"] == "blind" for step in ills) and plan.faults and rng.random() < 0.7:
+            # A store that shows nothing while it still has everything.
+            plan.faults |= rng.choice(({"idle_ack": True}, {"lazy_index": 40.0}, {"async_effect": 30.0}))
+        plan.steps = sorted([*steps, *ills], key=lambda step: step["at"])
         for number, step in enumerate(plan.steps):
             step["n"] = number
         return plan
@@ -147,6 +154,8 @@ class Planner:
             step["patience"] = round(self.rng.random() * 3, 2)
         if do in ("recall", "list", "export", "read") and self.rng.random() < 0.08:
             step["reads_slowly"] = round(self.rng.random() * 12, 2)
+        if do in ("recall", "list") and self.rng.random() < 0.025:
+            step["answered_after"] = round(10 + self.rng.random() * 90, 1)
         return step
 
     def _who(self) -> tuple[str, str]:
@@ -267,6 +276,8 @@ class Planner:
                 step["by"] = rng.choice((-3600.0, -60.0, 61.0, 3600.0, 86400.0))
             if kind in ("crash", "ledger_down", "disk_full", "store_down", "blind"):
                 step["for"] = round(rng.random() * rng.choice((2.0, 12.0, 25.0)), 2)
+            if kind == "blind":
+                step["for"] = rng.choice((3.0, 10.0, 30.0, 60.0))
             found.append(step)
         return found
 

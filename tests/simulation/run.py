@@ -54,6 +54,8 @@ class Simulation:
         self.judge = Judge()
         self.monitor = Monitor(self.time, self.store, self.judge, plan)
         self.network = Network(self.time, self.store, plan, self.judge)
+        if plan.hasty:
+            self.monitor.ripe = self._ripe
         self.monitor.network_blind = lambda: self.time.elapsed < self.network.blind_until
         self.disk = Disk(self.time, plan.ledger_delay)
         self.inner = MemoryLedger(incarnation=f"{plan.seed:032x}")
@@ -167,6 +169,13 @@ class Simulation:
         client = Client(self.time, self.judge, process.parts.gateway, step, self.counts)
         process.loop.create_task(client.live())
 
+    def _ripe(self, erasure: str) -> None:
+        """An operator sees the last clean round and does something at that moment."""
+        process = self.process
+        if process is not None and process.parts is not None:
+            do = "retry" if len(erasure) % 2 == self.plan.seed % 2 else "verify"
+            process.loop.create_task(self._act(process, {"do": do, "on": erasure}))
+
     async def _act(self, process: Process, step: Step) -> None:
         acts, do = process.acts, step["do"]
         try:
@@ -177,8 +186,8 @@ class Simulation:
                 await acts.signal(COMPACTED, "office")
                 return
             names = [name for name, erased in self.judge.truth.erased.items() if erased.unsettled]
-            if names:
-                name = names[step["which"] % len(names)]
+            if names or "on" in step:
+                name = step.get("on") or names[step["which"] % len(names)]
                 await (acts.retry(name, "office", "try anew") if do == "retry" else acts.verify(name, "office"))
         except (NoSuchErasure, WrongState, BadAct, LedgerError):
             self.counts["refused_acts"] += 1

@@ -59,7 +59,7 @@ class Owners:
             return scope  # a forget by key never makes its subject erased
         found: set[bytes | str] = set()
         for key in call.scope.key:
-            owner = self.owner(str(key), self.path_of(None, call))
+            owner = self._owner(str(key), None, call)
             if owner is None or isinstance(owner.subject, Wild):
                 return scope
             found |= owner.subject
@@ -72,7 +72,7 @@ class Owners:
         subject = self._subject(item, scope, call.operation is Operation.WRITE)
         if isinstance(subject, Wild):
             return
-        name = self._name(item.key, self.path_of(item, call))
+        name = self._name(item.key, item, call)
         known = self._known.get(name)
         if known is None and len(self._known) >= self._bound:
             self._known.popitem(last=False)
@@ -86,18 +86,14 @@ class Owners:
                 return
         self._known[name] = Owner(subject, purpose, path, born)
 
-    def owner(self, key: str, path: tuple[str, ...] | None) -> Owner | None:
-        """The owner of a record, or None where traffic has not told."""
-        return self._known.get(self._name(key, path))
-
     def born(self, item: Item, call: Call) -> int:
         """The gate epoch at which a row was written, 0 where that is not known."""
-        owner = self.owner(item.key, self.path_of(item, call)) if item.key is not None else None
+        owner = self._owner(item.key, item, call) if item.key is not None else None
         return owner.born if owner is not None else 0
 
     def scope_of(self, item: Item, call: Call, scope: Scope, defaults: Mapping[str, str] = {}) -> Scope:
         """A row's own scope, digested: UNKNOWN where neither the row, nor its owner, nor its address says."""
-        owner = self.owner(item.key, self.path_of(item, call)) if item.key is not None else None
+        owner = self._owner(item.key, item, call) if item.key is not None else None
         subject = self._subject(item, scope, call.operation is Operation.WRITE)
         if subject is UNKNOWN and "subject" in defaults:
             subject = self._digest("subject", defaults["subject"])
@@ -130,6 +126,9 @@ class Owners:
             return tuple(str(segment) for segment in next(iter(paths)))
         return None
 
+    def _owner(self, key: str, item: Item | None, call: Call) -> Owner | None:
+        return self._known.get(self._name(key, item, call))
+
     def _subject(self, item: Item, scope: Scope, from_request: bool) -> Values:
         if item.subject is not None:
             return self._digest("subject", item.subject)
@@ -150,10 +149,15 @@ class Owners:
     def _fresh(self, kind: str, value: str) -> Values:
         return frozenset({self._keyring.pseudonym(kind, value)})
 
-    def _name(self, key: str, path: tuple[str, ...] | None) -> bytes:
-        if path is None:
-            return self._keyring.pseudonym("key", key)
-        return self._keyring.pseudonym("record", record_name(path, key))
+    def _name(self, key: str, item: Item | None, call: Call) -> bytes:
+        # A key is one record's only within its tenant and its path.
+        tenant = item.tenant if item is not None else None
+        tenants = call.scope.tenant
+        if tenant is None and not isinstance(tenants, Wild) and len(tenants) == 1:
+            tenant = str(next(iter(tenants)))
+        path = self.path_of(item, call)
+        place = ("-" if tenant is None else f"+{tenant}", *(("-",) if path is None else ("+", *path)))
+        return self._keyring.pseudonym("owner", record_name(place, key))
 
 
 def _atoms(path: tuple[str, ...]) -> Path:

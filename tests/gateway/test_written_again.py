@@ -66,3 +66,20 @@ async def test_after_a_restart_the_patrol_still_removes_nothing_new() -> None:
     async with await reborn(world) as again:
         await _patrolled(again)
         assert again.direct("GET", "/v1/memories/a-long-key-1").status == 200
+
+
+@pytest.mark.requirement("R190")
+async def test_a_key_belongs_to_its_owner_within_its_tenant_only() -> None:
+    """The same key in two tenants is two records: neither lends the other its owner or its age."""
+    async with short() as world:
+        await two(world, tenant="acme")
+        await world.forget(subject="alice", tenant="acme")
+        # Later, and in another tenant, somebody else uses the same key.
+        assert (await world.write("alice-key-1", BOB, "bob", tenant="other")).status == 201
+        read = await world.call("GET", "/v1/memories/alice-key-1?tenant=acme")
+        assert read.status == 409
+        assert (await world.call("GET", "/v1/memories/alice-key-1?tenant=other")).status == 200
+        world.legacy.put(ALICE, key="alice-key-1", subject="alice", tenant="acme")  # the store brings it back
+        await world.until(lambda: world.erasure().remedies > 0, limit=60.0)
+        await settle(world)
+        assert world.direct("GET", "/v1/memories/alice-key-1?tenant=other").status == 200

@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types bench lock docs clean
+.PHONY: help run test soak lint types bench lock docs clean
 
 help:  ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -19,6 +19,9 @@ run: $(VENV)/run.stamp  ## install what the sidecar needs, and show the demo
 
 test: lint types  ## install what the tests need, and run every check
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator (some 40 minutes on two cores)
+	$(BIN)/python -m tests.simulation --seeds 5000 --recalls 215
 
 lint: $(VENV)/test.stamp  ## ruff
 	$(BIN)/ruff check proxy scripts tests bench

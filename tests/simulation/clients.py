@@ -73,7 +73,8 @@ class Client:
 
     async def live(self) -> None:
         """Makes the call and takes the answer, if it waits for it."""
-        handling = asyncio.ensure_future(self._gateway.handle(request_of(self._step), f"step-{self._step['n']}"))
+        caller = f"step-{self._step['n']}"
+        handling = asyncio.ensure_future(self._gateway.handle(request_of(self._step), caller))
         if "patience" in self._step:
             timer = asyncio.ensure_future(self._time.sleep(self._step["patience"]))
             await asyncio.wait({handling, timer}, return_when=asyncio.FIRST_COMPLETED)

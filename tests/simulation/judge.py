@@ -224,7 +224,7 @@ class Judge(Witness):
         if erased.where.contains(call.where) and not erased.readmitted:
             self.find("shut", call.step["n"], "a recall inside an unsettled erasure was answered", erased.id)
         elif not marked and erased.where.touches(call.where):
-            self.find("mark", call.step["n"], "an answer begun while it was unsettled bears no mark", erased.id)
+            self.find("mark", call.step["n"], "an answer begun while it was unsettled has no mark", erased.id)
 
     def _bystanders(self, call: Call, out: Read, marked: bool) -> None:
         if marked or call.upstream is None or not call.upstream.readable:
@@ -233,7 +233,7 @@ class Judge(Witness):
         left.subtract(Counter(row.identity for row in call.upstream.rows))
         for row in call.upstream.rows:
             if left[row.identity] < 0 and not self.truth.droppable(row):
-                self.find("bystander", call.step["n"], f"a row of {row.subject} is missing, and no mark says so")
+                self.find("bystander", call.step["n"], f"a row of {row.subject} is missing, and no mark")
 
     def _refused(self, call: Call, out: Released, met: list[Erased]) -> None:
         if call.upstream is None or out.problem not in ("record-quarantined", "erasure-not-settled"):

@@ -13,10 +13,13 @@ from typing import Final
 
 from tests.simulation.judge import Finding
 from tests.simulation.plan import AILMENTS, MENU, Plan, plan_of
-from tests.simulation.switches import switched_off
 from tests.simulation.run import Outcome, simulate
+from tests.simulation.switches import switched_off
 
 AT_ONCE: Final = max(1, min(os.cpu_count() or 1, 8))
+WORLD: Final = (
+    "deaths", "ledger_down", "disk_full", "store_down", "store_restart", "jump", "blind", "gone away",
+)  # fmt: skip
 REPLAY: Final = "python -m tests.simulation --seed {seed} --recalls {recalls}"
 
 
@@ -45,11 +48,10 @@ class Total:
     @property
     def kinds(self) -> list[str]:
         """The kinds of faults that befell somebody: of the store, the network, the ledger, the process."""
-        world = ("deaths", "ledger_down", "disk_full", "store_down", "store_restart", "jump", "blind", "gone away")
         return [
             *(name for name in MENU if self.counts[f"fault {name}"]),
             *(name for name in AILMENTS if self.counts[f"ailment {name}"]),
-            *(name for name in world if self.counts[name]),
+            *(name for name in WORLD if self.counts[name]),
         ]
 
     def say(self, seconds: float) -> str:
@@ -58,10 +60,11 @@ class Total:
         upstream = sum(number for name, number in c.items() if name.startswith("upstream "))
         leaks = sum(f.property in ("leak", "inside", "held_back") for fs in self.failed.values() for f in fs)
         return "\n".join([
-            f"{self.seeds} seeds, {self.answered} recalls answered ({c['marked']} marked, {c['refused']} refused), "
-            f"{c['met']} of them met an unsettled erasure",
-            f"{c['erasures']} erasures, {c['settled']} settled by the end; {c['write']} writes, {c['forget']} "
-            f"forgets, {c['delete']} deletes, {c['readmit']} readmissions, {c['deaths']} deaths of the process",
+            f"{self.seeds} seeds, {self.answered} recalls answered ({c['marked']} marked, {c['refused']} "
+            f"refused), {c['met']} of them met an unsettled erasure",
+            f"{c['erasures']} erasures, {c['settled']} settled by the end; {c['write']} writes, "
+            f"{c['forget']} forgets, {c['delete']} deletes, {c['readmit']} readmissions, "
+            f"{c['deaths']} deaths of the sidecar",
             f"{len(self.kinds)} kinds of faults: {', '.join(self.kinds)}",
             f"{self.virtual / 3600:.1f} h of virtual time; {c['steps'] / seconds:.0f} client operations/s, "
             f"{(c['steps'] + upstream) / seconds:.0f} operations/s with those at the store ({seconds:.0f} s)",

@@ -27,7 +27,9 @@ LAGS: Final = frozenset(
 )  # fmt: skip
 HIDDEN: Final = frozenset({"late_rewrite", "queued_ingest", "swallow_prefix", "soft_ttl"})
 """Faults whose lateness no probe sees."""
-LIES: Final = frozenset({"hash_rows", "restart_resurrection", "read_repair", "probe_liar", "case_sensitive_forget"})
+LIES: Final = frozenset(
+    {"hash_rows", "restart_resurrection", "read_repair", "probe_liar", "case_sensitive_forget"}
+)
 """Faults against which no probe and no interval can help."""
 
 
@@ -37,7 +39,7 @@ def visible(plan: Plan) -> bool:
 
 
 def declared(plan: Plan) -> bool:
-    """Whether the store keeps what its profile says of it: everything it does late is done in the interval."""
+    """Whether the store keeps what its profile says: what it does late is done within the interval."""
     return not set(plan.faults) & LIES and all(
         value < INTERVAL - 1 for name, value in plan.faults.items() if name in LAGS
     )

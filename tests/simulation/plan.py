@@ -58,9 +58,11 @@ MENU: Final[dict[str, tuple[Any, ...]]] = {
     "sse": (True,),
     "gzip": (True,),
 }
-"""The store's faults as a seed may draw them; times stand to the settling interval as they do in the field."""
+"""The store's faults as a seed may draw them; their times are in proportion to the settling interval."""
 
-AILMENTS: Final = ("slow", "lost_request", "lost_answer", "late", "doubled", "refused", "broken", "cut", "long")
+AILMENTS: Final = (
+    "slow", "lost_request", "lost_answer", "late", "doubled", "refused", "broken", "cut", "long",
+)  # fmt: skip
 """What the network may do to a request."""
 
 

@@ -188,7 +188,10 @@ class Simulation:
             names = [name for name, erased in self.judge.truth.erased.items() if erased.unsettled]
             if names or "on" in step:
                 name = step.get("on") or names[step["which"] % len(names)]
-                await (acts.retry(name, "office", "try anew") if do == "retry" else acts.verify(name, "office"))
+                if do == "retry":
+                    await acts.retry(name, "office", "try anew")
+                else:
+                    await acts.verify(name, "office")
         except (NoSuchErasure, WrongState, BadAct, LedgerError):
             self.counts["refused_acts"] += 1
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from quietus.core.events import Event
 from tests.simulation.plan import Step
@@ -28,9 +27,8 @@ class Where:
     @classmethod
     def of(cls, step: Step) -> Where:
         keys = step.get("keys") or ([step["key"]] if "key" in step else None)
-        return cls(
-            step.get("tenant"), step.get("subject"), frozenset(keys) if keys else None, split(step.get("path"))
-        )
+        named = frozenset(keys) if keys else None
+        return cls(step.get("tenant"), step.get("subject"), named, split(step.get("path")))
 
     def touches(self, other: Where) -> bool:
         """Whether something may lie in both."""
@@ -171,10 +169,8 @@ class Truth:
                 return
             step = int(event.actor.removeprefix("step-"))
             where = Where.of(self.steps[step])
-            born = max(
-                (g for (t, s), g in self.generations.items() if s == where.subject and where.tenant in (None, t)),
-                default=0,
-            )
+            same = {t: g for (t, s), g in self.generations.items() if s == where.subject}
+            born = max((g for t, g in same.items() if where.tenant in (None, t)), default=0)
             self.erased[event.erasure] = Erased(event.erasure, step, where, born, [[tick, None]])
             return
         erased = self.erased.get(event.erasure)

@@ -1,0 +1,34 @@
+"""How many seeds a run of these tests plays: `pytest tests/simulation --seeds 5000 --recalls 215`."""
+
+from __future__ import annotations
+
+import pytest
+
+SEEDS = 500
+RECALLS = 215
+"""Of each seed: some find the sidecar dead or the store away, and 500 seeds make 100,000 answered ones."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("simulation")
+    group.addoption("--seeds", type=int, default=SEEDS, help="seeds that the simulator plays")
+    group.addoption("--recalls", type=int, default=RECALLS, help="recalls in each seed")
+
+
+@pytest.fixture(scope="session")
+def seeds(pytestconfig: pytest.Config) -> int:
+    return int(pytestconfig.getoption("--seeds", SEEDS))
+
+
+@pytest.fixture(scope="session")
+def recalls(pytestconfig: pytest.Config) -> int:
+    return int(pytestconfig.getoption("--recalls", RECALLS))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The figures, after a run that passed as well as after one that did not."""
+    for report in [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]:
+        for name, text in report.user_properties:
+            if name == "simulation":
+                terminalreporter.section("simulation")
+                terminalreporter.write_line(text)

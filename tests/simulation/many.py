@@ -74,7 +74,7 @@ class Total:
     def complaint(self) -> str:
         """The first failing seeds, each with the command that plays it again."""
         lines = []
-        for seed in sorted(self.failed)[:5]:
+        for seed in sorted(self.failed)[:10]:
             command = REPLAY.format(seed=seed, recalls=self.recalls)
             lines += [f"seed {seed}: {command}", *(f"    {f}" for f in self.failed[seed][:4])]
         return "\n".join(lines)

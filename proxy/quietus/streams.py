@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final
 
 from quietus.core.exchange import header
@@ -118,13 +118,18 @@ class Window:
             self.events.clear()  # all that the sentence may have been spread over
             return []
         self.events.append((event, values))
-        return [self.events.popleft()[0]] if len(self.events) > HELD_EVENTS else []
+        return list(self._leaving()) if len(self.events) > HELD_EVENTS else []
 
-    def flush(self) -> list[bytes]:
-        """The stream has ended: what is held may leave, if it still may."""
-        left = [event for event, _ in self.events if not self._erased(event)]
-        self.events.clear()
-        return left
+    def flush(self) -> Iterator[bytes]:
+        """The stream has ended: what is held may leave, one by one, if it still may when its turn comes."""
+        while self.events:
+            yield from self._leaving()
+
+    def _leaving(self) -> Iterator[bytes]:
+        # It was looked at when it came; what has been learned of the erased since then is looked for now.
+        event, _ = self.events.popleft()
+        if not self._erased(event):
+            yield event
 
     def _tells(self, text: str) -> bool:
         return self._releaser.tells(text, self._flight.question.scope)

@@ -12,6 +12,8 @@ from quietus.legacy.faults import Faults
 from quietus.ports import LedgerUnavailable, Permit, UpstreamError
 from tests.gateway.scenes import ALICE, ALSO_ALICE, BOB, CAROL, Held, events, path, settle, short, turn, two
 
+SSE = (("Accept", "text/event-stream"),)
+
 
 async def test_a_writer_who_hangs_up_does_not_hold_up_forgets() -> None:
     async with short() as world:
@@ -99,3 +101,18 @@ async def test_a_surface_whose_last_control_is_gone_gets_a_canary() -> None:
         await world.forget(subject="alice")
         assert world.direct("DELETE", "/v1/memories/bobs-key-1").status == 200
         await settle(world)  # nobody else lies in any path: only a canary can show that the path is read
+
+
+async def test_an_event_that_was_held_is_looked_at_again_when_it_leaves() -> None:
+    async with short() as world:
+        await world.write("alice-key-1", ALICE, "alice")
+        await world.write("bobs-key-1", BOB, "bob")
+        await world.write("bobs-key-2", ALICE, "bob")
+        await world.forget(subject="carol")  # so that streams are screened at all
+        answer = await world.start("POST", "/v1/recall", {"query": "train", "subject": "bob"}, SSE)
+        events_ = answer.body.__aiter__()  # type: ignore[union-attr]
+        first = await anext(events_)
+        assert b"bobs-key-1" in first or b"bobs-key-2" in first
+        await world.forget(subject="alice")
+        rest = b"".join([piece async for piece in events_])
+        assert ALICE.encode() not in rest, "what its snapshot has found is screened for from then on"

@@ -12,7 +12,8 @@ from quietus.answers import Answer
 from quietus.core.exchange import Request, header
 from quietus.gateway import Gateway
 from quietus.ports import UpstreamError
-from tests.simulation.judge import Judge, Released
+from tests.simulation.calls import Released
+from tests.simulation.judge import Judge
 from tests.simulation.network import STEP
 from tests.simulation.plan import Step, sentence
 from tests.simulation.rows import Read, read, tokens_of

@@ -6,50 +6,14 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 
-from quietus.core.exchange import Headers, Reply, Request, header
+from quietus.core.exchange import Reply, Request, header
+from tests.simulation.calls import Call, Finding, Released
 from tests.simulation.network import Witness
 from tests.simulation.plan import Step
 from tests.simulation.rows import Read, Row, read
 from tests.simulation.truth import Erased, Truth, Where
 
 RECALLS = ("recall", "list", "read", "export", "history")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that must not be."""
-
-    property: str
-    step: int
-    erasure: str
-    says: str
-
-    def __str__(self) -> str:
-        return f"{self.property}: step {self.step} {self.erasure}: {self.says}"
-
-
-@dataclass
-class Call:
-    """One call of a client, as the judge follows it."""
-
-    step: Step
-    where: Where
-    sent_at: int | None = None
-    reply: Reply | None = None
-    upstream: Read | None = None
-
-
-@dataclass
-class Released:
-    """What has left for a client, or a part of it."""
-
-    status: int
-    headers: Headers
-    content: Read
-    tokens: frozenset[str]
-    """Those of its tokens that leave now."""
-    problem: str = ""
-    """The name of the problem that it is worded as."""
 
 
 @dataclass
@@ -82,7 +46,7 @@ class Judge(Witness):
         self.calls[step["n"]] = call
         self.truth.steps[step["n"]] = step
         if step["do"] in ("forget", "delete"):
-            self.truth.pending[step["n"]] = call.where
+            self.truth.asks(step["n"], call.where)
         return call
 
     # --- between the sidecar and the store ---------------------------------------------------------
@@ -129,6 +93,8 @@ class Judge(Witness):
             self.find("forwarded", number, "a forget was sent that the ledger does not say was forwarded")
         if not held["snapshotted"]:
             self.find("snapshot", number, "a forget was sent before its snapshot was durable")
+        if held["readmitted"]:
+            return  # they write again already: no barrier can tell what is old
         if held["accepted"] or held["refused"]:
             self.find("once", number, "a forget was sent again although its answer is known")
         for other in self.writing:
@@ -175,14 +141,15 @@ class Judge(Witness):
         since = call.sent_at if call.sent_at is not None else now
         marked = header(out.headers, "quietus-candidate-set") is not None
         asked = call.step["do"] in RECALLS
+        call.handed = now if call.handed is None else call.handed
         met = [e for e in self.truth.erased.values() if e.open(since, now)]
         for row in out.content.rows:
             for token in row.tokens & out.tokens:
                 for erased in met:
-                    self._token(call, token, row, erased, marked)
+                    self._token(call, token, row, erased, marked, now)
         for token in out.content.loose & out.tokens:
             for erased in met:
-                self._token(call, token, None, erased, marked)
+                self._token(call, token, None, erased, marked, now)
         if asked and whole and out.status < 300:
             for erased in met:
                 self._mark(call, erased, marked)
@@ -199,7 +166,7 @@ class Judge(Witness):
         if whole and call.step["do"] in ("forget", "delete"):
             self._promise(number, out)
 
-    def _token(self, call: Call, token: str, row: Row | None, erased: Erased, marked: bool) -> None:
+    def _token(self, call: Call, token: str, row: Row | None, erased: Erased, marked: bool, now: int) -> None:
         told = self.truth.tells_of(token, erased)
         owned = row is not None and erased.owns(row) and not erased.readmitted
         owned = owned and (told or erased.where.subject is not None)
@@ -208,7 +175,9 @@ class Judge(Witness):
             return
         nobody = row is not None and row.subject is None and not erased.readmitted
         seen = erased.seen | (self.there.get(erased.id, set()) if erased.whole else set())
-        known = erased.snapshotted is not None and token in seen
+        # What was handed over before the snapshot was looked at without it; the rest of a stream is not.
+        handed = now if call.step.get("sse") or call.handed is None else call.handed
+        known = erased.snapshotted is not None and erased.snapshotted <= handed and token in seen
         near = erased.where.touches(call.where)
         text = call.step["do"] in ("export", "history") and marked  # without rows only marks can tell
         if not (known or ((owned or (nobody and near)) and not text)):
@@ -232,7 +201,7 @@ class Judge(Witness):
         left = Counter(row.identity for row in out.rows)
         left.subtract(Counter(row.identity for row in call.upstream.rows))
         for row in call.upstream.rows:
-            if left[row.identity] < 0 and not self.truth.droppable(row):
+            if left[row.identity] < 0 and not self.truth.droppable(row, call.sent_at or 0):
                 self.find("bystander", call.step["n"], f"a row of {row.subject} is missing, and no mark")
 
     def _refused(self, call: Call, out: Released, met: list[Erased]) -> None:
@@ -240,10 +209,11 @@ class Judge(Witness):
             return
         if call.upstream.columns:
             return  # its profile reads rows: it has to shut
-        near = [*(e.where for e in met), *self.truth.pending.values()]
+        since = call.sent_at or 0
+        near = [*(e.where for e in met), *self.truth.asked(since)]
         if any(where.touches(call.where) for where in near) or call.upstream.loose or not call.upstream.rows:
             return
-        if not any(self.truth.droppable(row) for row in call.upstream.rows):
+        if not any(self.truth.droppable(row, since) for row in call.upstream.rows):
             self.find("bystander", call.step["n"], "an answer was refused that tells of nobody erased")
 
     def _write(self, number: int, call: Call, out: Released) -> None:
@@ -252,7 +222,7 @@ class Judge(Witness):
             return
         step, where = call.step, Where.of(_written(call.step))
         text = step.get("quotes") or step["token"]
-        if any(pending.touches(where) for pending in self.truth.pending.values()):
+        if any(pending.touches(where) for pending in self.truth.asked(self.truth.tick)):
             return
         for erased in self.truth.erased.values():
             near = erased.where.tenant in (None, where.tenant)
@@ -266,7 +236,7 @@ class Judge(Witness):
 
     def _promise(self, number: int, out: Released) -> None:
         """What a client was told of its forget must be in the ledger already."""
-        self.truth.pending.pop(number, None)
+        self.truth.asked_no_more(number)
         told = header(out.headers, "quietus-erasure")
         if told is None:
             return
@@ -280,7 +250,8 @@ class Judge(Witness):
         for records in self.truth.carried.values():
             for written in records:
                 written.orphan = written.orphan or written.step in self.writing
-        self.truth.pending.clear()
+        for number in list(self.truth.pending):
+            self.truth.asked_no_more(number)
         self.writing.clear()
         for erased in self.truth.erased.values():
             if erased.snapshotted is None:

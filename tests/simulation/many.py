@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from tests.simulation.judge import Finding
+from tests.simulation.calls import Finding
 from tests.simulation.plan import AILMENTS, MENU, Plan, plan_of
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.switches import switched_off

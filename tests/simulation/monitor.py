@@ -123,7 +123,10 @@ class Monitor:
         there = {token for token, lasts in rows_of(self.store, where) if lasts}
         if kind == "requested":
             self.judge.before[event.erasure] = (there, self.network_blind())
-        elif event.erasure in self.judge.before and not self.network_blind():
+            return
+        every = {token for token, _ in rows_of(self.store, where)}
+        self.judge.truth.erased[event.erasure].seen &= every
+        if event.erasure in self.judge.before and not self.network_blind():
             before, blind = self.judge.before[event.erasure]
             if not blind and visible(self.plan):
                 self.judge.there[event.erasure] = before & there

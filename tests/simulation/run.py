@@ -16,9 +16,10 @@ from quietus.ledger.memory import MemoryLedger
 from quietus.legacy.faults import Faults
 from quietus.legacy.store import LegacyStore
 from quietus.ports import LedgerError
+from tests.simulation.calls import Finding
 from tests.simulation.clients import Client
 from tests.simulation.disk import Disk, DiskLedger
-from tests.simulation.judge import Finding, Judge
+from tests.simulation.judge import Judge
 from tests.simulation.monitor import Monitor, copied
 from tests.simulation.network import Network
 from tests.simulation.plan import Plan, Step

@@ -127,8 +127,10 @@ class Truth:
         self.erased: dict[str, Erased] = {}
         self.steps: dict[int, Step] = {}
         self.generations: dict[tuple[str | None, str], int] = {}
-        self.pending: dict[int, Where] = {}
+        self.pending: dict[int, tuple[Where, int]] = {}
         """What is being asked to be forgotten: its gate may be shut before the ledger has it."""
+        self.past: list[tuple[Where, int]] = []
+        """The same when it is over, with the tick at which it was: answers begun before are older."""
         self._known = 0
 
     def next(self) -> int:
@@ -211,11 +213,26 @@ class Truth:
         """Whether a token stands in some record of the erased."""
         return any(written.lies_in(erased) for written in self.carried.get(token, ()))
 
-    def droppable(self, row: Row) -> bool:
+    def asks(self, step: int, where: Where) -> None:
+        """A forget comes in."""
+        self.pending[step] = (where, self.tick)
+
+    def asked_no_more(self, step: int) -> None:
+        """It has been answered, or nobody is left who could."""
+        where, _ = self.pending.pop(step, (None, 0))
+        if where is not None:
+            self.past.append((where, self.tick))
+
+    def asked(self, since: int) -> list[Where]:
+        """What was being asked for at some time since."""
+        now = [where for where, _ in self.pending.values()]
+        return now + [where for where, until in self.past if until >= since]
+
+    def droppable(self, row: Row, since: int) -> bool:
         """Whether a row may be missing without a mark: it is of the erased, or tells of them."""
         if (row.subject or "").startswith("quietus-canary") or row.resolved is not True:
             return True
-        if any(self._is_pending(where, row) for where in self.pending.values()):
+        if any(self._is_pending(where, row) for where in self.asked(since)):
             return True
         for erased in self.erased.values():
             if any(self.tells_of(token, erased) for token in row.tokens) or erased.seen & row.tokens:

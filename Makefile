@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak lint types bench lock docs clean
+.PHONY: help run test simulate soak lint types bench lock docs clean
 
 help:  ## what there is
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -17,8 +17,11 @@ help:  ## what there is
 run: $(VENV)/run.stamp  ## install what the sidecar needs, and show the demo
 	$(BIN)/quietus demo
 
-test: lint types  ## install what the tests need, and run every check
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: lint types  ## install what the tests need, and run every check (but the simulator)
+	$(BIN)/python -m pytest --ignore tests/simulation $(PYTEST_ARGS)
+
+simulate: $(VENV)/test.stamp  ## the simulator: 500 seeds, and each protection switched off in turn (half an hour)
+	$(BIN)/python -m pytest tests/simulation
 
 soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator (some 40 minutes on two cores)
 	$(BIN)/python -m tests.simulation --seeds 5000 --recalls 215

@@ -123,7 +123,7 @@ class Judge(Witness):
                 if call.step["do"] == "read" and len(subjects) == 1:
                     call.where = replace(call.where, subject=subjects.pop())  # a record is its owner's
         elif request.method == "GET":
-            new = [erased for erased in self.truth.erased.values() if erased.snapshotted is None]
+            new = [e for e in self.truth.erased.values() if not self.held.get(e.id, Counter())["snapshotted"]]
             if new:
                 self._probed(read(reply.headers, reply.body), new)
 

@@ -30,7 +30,7 @@ class Judge(Witness):
     held: dict[str, Counter[str]] = field(default_factory=dict)
     """The same by erasure."""
     counts: Counter[str] = field(default_factory=Counter)
-    before: dict[str, tuple[set[str], bool]] = field(default_factory=dict)
+    before: dict[str, tuple[dict[str, bool], bool]] = field(default_factory=dict)
     there: dict[str, set[str]] = field(default_factory=dict)
     """Tokens that lay in the erased when its snapshot began and when it ended, by erasure."""
     canaries: set[str] = field(default_factory=set)
@@ -217,6 +217,8 @@ class Judge(Witness):
             self.find("bystander", call.step["n"], "an answer was refused that tells of nobody erased")
 
     def _write(self, number: int, call: Call, out: Released) -> None:
+        if out.status < 300:
+            self._let_in(number, call)
         name = out.problem
         if name not in ("erased-subject", "scope-laundering"):
             return
@@ -233,6 +235,16 @@ class Judge(Witness):
             if near and step.get("key") in self.truth.keys_of(erased):
                 return
         self.find("bystander", number, f"a write of {step['subject']} was refused: {name}")
+
+    def _let_in(self, number: int, call: Call) -> None:
+        """A write was accepted: not into what was being erased when it was sent, nor by who was erased."""
+        sent, where = call.sent_at or self.truth.tick, Where.of(_written(call.step))
+        for erased in self.truth.erased.values():
+            if erased.readmitted or erased.over or not erased.where.contains(where):
+                continue
+            begun = erased.spans[0][0] or 0
+            if erased.open(sent, sent) or (erased.where.subject is not None and begun < sent):
+                self.find("quarantine", number, "a write into what was erased was accepted", erased.id)
 
     def _promise(self, number: int, out: Released) -> None:
         """What a client was told of its forget must be in the ledger already."""

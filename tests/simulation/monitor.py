@@ -118,18 +118,19 @@ class Monitor:
                 self.judge.find("absorbed", step, f"a repeat of {old.id} became an erasure of its own", name)
 
     def _met(self, event: Event, kind: str, mine: _Standing) -> None:
-        """What a snapshot says it has met in full: the records that lay there before it and after it."""
-        where = Where.of(self.judge.truth.steps[mine.step])
-        there = {token for token, lasts in rows_of(self.store, where) if lasts}
+        """What a snapshot can have met: the records that lay there before it and after it, to be seen."""
+        name, judge = event.erasure, self.judge
+        there = rows_of(self.store, Where.of(judge.truth.steps[mine.step]))
         if kind == "requested":
-            self.judge.before[event.erasure] = (there, self.network_blind())
+            judge.before[name] = (there, self.network_blind())
             return
-        every = {token for token, _ in rows_of(self.store, where)}
-        self.judge.truth.erased[event.erasure].seen &= every
-        if event.erasure in self.judge.before and not self.network_blind():
-            before, blind = self.judge.before[event.erasure]
-            if not blind and visible(self.plan):
-                self.judge.there[event.erasure] = before & there
+        before, blind = judge.before.get(name, ({}, True))
+        both = before.keys() & there.keys()
+        judge.truth.erased[name].seen &= both
+        if not blind and not self.network_blind() and visible(self.plan):
+            judge.there[name] = {token for token in both if there[token]}
+        if event.facts["witnesses"] and not {"recall", "recall-tenant"} <= event.facts["proven"].keys():
+            judge.truth.erased[name].whole = False  # it was gone before its probes could be proven
 
     def _clean(self, event: Event, mine: _Standing, now: float) -> None:
         if mine.streak < ROUNDS:
@@ -168,15 +169,16 @@ class Monitor:
         return not any(w.orphan for w in self.judge.truth.carried.get(token, ()))
 
 
-def rows_of(store: LegacyStore, where: Where) -> list[tuple[str, bool]]:
-    """Tokens in the store's own rows of a scope, and whether the row has no time to live."""
+def rows_of(store: LegacyStore, where: Where) -> dict[str, bool]:
+    """Tokens in the rows of a scope that the store shows, and whether the row has no time to live."""
     world: Any = store._world
-    return [
-        (token, record.expires_at is None)
+    return {
+        token: record.expires_at is None
         for record in world.rows.values()
         if where.has(record.tenant, record.subject, record.key, split(record.scope))
+        and not world.expired(record)
         for token in tokens_of(record.value)
-    ]
+    }
 
 
 def held(store: LegacyStore, erased: Erased) -> list[str]:

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final
 
 from quietus.core.exchange import header
+from quietus.core.fingerprint import RUN, SHORTEST
 from quietus.flights import Flight
 from quietus.ports import OpenReply, UpstreamError
 from quietus.profiles.faults import Unreadable
@@ -136,14 +137,16 @@ class Window:
 
     def _crosses(self, values: dict[str, str]) -> bool:
         """Whether a value, together with those that stood in its place before, says what none says alone."""
+        joints: set[str] = set()
         for place, value in values.items():
             pieces = [held[place] for _, held in self.events if place in held]
-            for start in range(len(pieces)):
-                parts = [*pieces[start:], value]
-                if any(self._tells(glue.join(parts)) for glue in (" ", "")):
-                    return True
-        last = list(self.events[-1][1].values())
-        return any(self._tells(f"{left} {right}") for left in last for right in values.values())
+            for glue in (" ", "") if pieces else ():
+                joints.add(_seam(glue.join(pieces), value, glue))
+                whole = (glue.join([*pieces[start:], value]) for start in range(len(pieces)))
+                joints.update(text for text in whole if len(text.split()) < SHORTEST)
+        last = self.events[-1][1].values()
+        joints.update(_seam(left, right, " ") for left in last for right in values.values())
+        return any(self._tells(joint) for joint in joints)
 
     def _erased(self, event: bytes) -> bool:
         for line in _LINE.split(event):
@@ -158,6 +161,11 @@ class Window:
         except Unreadable:
             return True  # what cannot be read cannot be shown to be free of the erased
         return self._releaser.event_dropped(self._flight, self._reading, answered)
+
+
+def _seam(left: str, right: str, glue: str) -> str:
+    """What stands on both sides of a boundary, as far as a run of words reaches: each side was looked at."""
+    return glue.join((" ".join(left.split()[-RUN:]), " ".join(right.split()[:RUN])))
 
 
 def _data(event: bytes) -> bytes:

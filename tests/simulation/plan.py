@@ -201,7 +201,7 @@ class Planner:
         draw = rng.random()
         if draw < 0.62:
             do = "recall"
-            if rng.random() < 0.12:
+            if rng.random() < 0.04:
                 ask["sse"] = True
         elif draw < 0.74:
             do, ask = "list", {}

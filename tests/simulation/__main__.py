@@ -23,7 +23,7 @@ def main() -> int:
     asked.add_argument("--plan", type=Path, help="play the plan in this YAML file")
     asked.add_argument("--seeds", type=int, default=500, help="play so many, from --first on")
     asked.add_argument("--first", type=int, default=0)
-    asked.add_argument("--recalls", type=int, default=200, help="recalls in each")
+    asked.add_argument("--recalls", type=int, default=225, help="recalls in each")
     asked.add_argument("--shrink", action="store_true", help="leave out what the failure does not need")
     asked.add_argument("--off", default="", choices=["", *PROTECTIONS], help="switch a protection off")
     options = asked.parse_args()

@@ -128,12 +128,12 @@ class Planner:
             plan.network[name] = rng.choice((0.02, 0.05, 0.15))
         plan.ledger_delay = rng.choice((0.0, 0.0, 0.01, 0.3, 1.5))
         plan.hasty = rng.random() < 0.15
-        span = rng.choice((40.0, 90.0, 150.0))
+        span = rng.choice((30.0, 60.0, 120.0))
         at, steps = 0.0, []
         for _ in range(12):
             steps.append(self._write(at))
             at += 0.3
-        left, total = self.recalls, int(self.recalls * 1.25)
+        left, total = self.recalls, int(self.recalls * 1.17)
         for place in range(total):
             at = 6.0 + span * place / total + rng.random() * 0.5
             recall = rng.random() < left / max(total - place, 1)
@@ -226,19 +226,19 @@ class Planner:
     def _other(self, at: float) -> Step:
         rng = self.rng
         draw = rng.random()
-        if draw < 0.72:
+        if draw < 0.60:
             return self._write(at)
-        if draw < 0.82 and len(self.forgets) < 5:
+        if draw < 0.75 and len(self.forgets) < 4:
             return self._forget(at)
-        if draw < 0.86 and self.forgets and len(self.forgets) < 7:
+        if draw < 0.80 and self.forgets and len(self.forgets) < 6:
             return self._step(at, "forget", again=True, **_predicate(rng.choice(self.forgets)))
-        if draw < 0.89 and self.keys and len(self.forgets) < 6:
+        if draw < 0.84 and self.keys and len(self.forgets) < 5:
             tenant, key = rng.choice(self.keys)
             step = self._step(at, "delete", tenant=tenant, key=key)
             self.forgets.append({"tenant": tenant, "keys": [key]})
             return step
         named = [f for f in self.forgets if "subject" in f]
-        if draw < 0.93 and named:
+        if draw < 0.90 and named:
             one = rng.choice(named)
             return self._step(at, "readmit", tenant=one.get("tenant"), subject=one["subject"])
         if draw < 0.97 and self.forgets:

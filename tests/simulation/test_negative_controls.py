@@ -15,17 +15,18 @@ from tests.simulation.many import play
 from tests.simulation.switches import PROTECTIONS
 
 ENOUGH = 3
-"""Failing seeds after which a protection counts as needed; the search goes on to --seeds for the first."""
-RECALLS = 215
+"""Failing seeds after which a protection counts as needed; until then every seed of --seeds is played."""
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", PROTECTIONS)
-def test_without_it_the_same_seeds_fail(name: str, seeds: int, record_property: Any) -> None:
+def test_without_it_the_same_seeds_fail(
+    name: str, seeds: int, recalls: int, record_property: Any
+) -> None:
     found: Counter[str] = Counter()
     failing: list[int] = []
     played = 0
-    for outcome in play(range(seeds), RECALLS, name):
+    for outcome in play(range(seeds), recalls, name):
         played += 1
         if outcome.findings:
             failing.append(outcome.seed)

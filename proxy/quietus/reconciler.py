@@ -130,7 +130,9 @@ class Reconciler:
         what = due(erasure, progress, now)
         if what.overdue:
             await self._append(erasure, EventType.OVERDUE, {})
+            # What was due was due of what it was before: it may have been disturbed while this was written.
             erasure = self._erasures.gate.erasures[name]
+            what = due(erasure, progress, now)
         if what.work is Work.FORWARD:
             await self._forward(erasure, progress)
         elif what.work is Work.SETTLE:

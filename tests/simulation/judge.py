@@ -108,11 +108,12 @@ class Judge(Witness):
             return
         if self.calls[int(step)].step["do"] != "write" or reply.status >= 300:
             return
+        keys = {w.key for ws in self.truth.carried.values() for w in ws}
         for row in read(reply.headers, reply.body).keyed:
             for records in self.truth.carried.values():
                 for written in records:
                     if written.step == int(step) and written.key is None:
-                        written.key = row
+                        written.key, written.reused = row, row in keys
 
     def answered(self, step: str, request: Request, reply: Reply) -> None:
         if step:
@@ -173,7 +174,7 @@ class Judge(Witness):
         elsewhere = row is not None and erased.where.tenant not in (None, row.tenant)
         if elsewhere or not (owned or told):
             return
-        nobody = row is not None and row.subject is None and not erased.readmitted
+        nobody = row is not None and row.subject is None and not (erased.readmitted or erased.where.keys)
         seen = erased.seen | (self.there.get(erased.id, set()) if erased.whole else set())
         # What was handed over before the snapshot was looked at without it; the rest of a stream is not.
         handed = now if call.step.get("sse") or call.handed is None else call.handed

@@ -12,7 +12,7 @@ from quietus.legacy.store import LegacyStore
 from tests.simulation.judge import Judge
 from tests.simulation.plan import INTERVAL, ROUNDS, Plan
 from tests.simulation.rows import split, tokens_of
-from tests.simulation.truth import Erased, Where
+from tests.simulation.truth import Erased, Truth, Where
 from tests.simulation.virtual import Time
 
 QUIET: Final = frozenset({"round", "overdue", "escalated"})
@@ -191,11 +191,11 @@ def held(store: LegacyStore, erased: Erased) -> list[str]:
     return found
 
 
-def copied(store: LegacyStore, erased: Erased) -> bool:
+def copied(store: LegacyStore, erased: Erased, truth: Truth) -> bool:
     """Whether a record of somebody else says what was erased: it is a leak until somebody sees to it."""
     world: Any = store._world
     return any(
-        erased.seen & tokens_of(record.value)
+        any(truth.tells_of(token, erased) for token in tokens_of(record.value))
         and not erased.where.has(record.tenant, record.subject, record.key, split(record.scope))
         for record in world.rows.values()
     )

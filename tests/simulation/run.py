@@ -214,7 +214,7 @@ class Simulation:
         for erased in truth.erased.values():
             if erased.unsettled:
                 self.counts["unsettled"] += 1
-                if self.plan.faithful and erased.whole and not copied(self.store, erased):
+                if self.plan.faithful and erased.whole and not copied(self.store, erased, truth):
                     self.judge.find("liveness", erased.step, "it never settled", erased.id)
         self.monitor.at_the_end()
         self._fold_agrees()

@@ -68,6 +68,8 @@ class Written:
     generation: int
     step: int = -1
     sent_at: int = 0
+    reused: bool = False
+    """The store gave it the key of a record that is gone."""
     orphan: bool = False
     """The process that sent it died before it had an answer."""
 
@@ -77,6 +79,8 @@ class Written:
             return False
         if erased.where.subject is not None:
             return self.generation <= erased.generation
+        if self.reused and erased.where.keys is not None:
+            return False
         return erased.cleared is None or self.sent_at <= erased.cleared  # later ones were let in
 
 

@@ -94,13 +94,13 @@ def _play(off: str, make: Callable[[int], Plan], seed: int) -> Outcome:
 def play(
     seeds: Sequence[int], recalls: int, off: str = "", make: Callable[[int], Plan] | None = None
 ) -> Iterator[Outcome]:
-    """The outcomes of these seeds, in the order in which they come in. `off`: a protection switched off."""
+    """The outcomes of these seeds, in their order. `off`: a protection switched off."""
     one = partial(_play, off, make or partial(plan_of, recalls=recalls))
     if AT_ONCE == 1 or len(seeds) == 1:
         yield from map(one, seeds)
         return
     with multiprocessing.get_context("fork").Pool(AT_ONCE) as pool:
-        yield from pool.imap_unordered(one, seeds, chunksize=2)
+        yield from pool.imap(one, seeds, chunksize=2)
 
 
 def total_of(seeds: Sequence[int], recalls: int, off: str = "") -> Total:

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from quietus.core.exchange import Headers, Reply, Request
+from quietus.core.exchange import Headers, Reply, Request, Wire
 
 CREDENTIAL: Final = re.compile(
     r"authorization|cookie|token|secret|credential|password|session|signature|api-?key|access-?key",
@@ -19,26 +19,32 @@ What makes a repeat recognisable to the store (an idempotency key, say) is kept.
 def kept_request(request: Request) -> bytes:
     """The request without the client's credentials, as bytes to be sealed."""
     headers = [pair for pair in request.headers if not CREDENTIAL.search(pair[0])]
-    kept = {"method": request.method, "target": request.target, "headers": headers}
+    kept = {"method": request.method, "target": request.target, "headers": headers, "wire": request.wire}
     return json.dumps({**kept, "body": request.body.hex()}).encode()
 
 
 def request_of(plain: bytes) -> Request:
     """The inverse of `kept_request`."""
     raw = json.loads(plain)
-    return Request(raw["method"], raw["target"], _headers(raw["headers"]), bytes.fromhex(raw["body"]))
+    wire: Wire = "grpc" if raw.get("wire") == "grpc" else "http"
+    return Request(raw["method"], raw["target"], _headers(raw["headers"]), bytes.fromhex(raw["body"]), wire)
 
 
 def kept_reply(reply: Reply) -> bytes:
     """The answer, as bytes to be sealed."""
     kept = {"status": reply.status, "headers": reply.headers, "body": reply.body.hex()}
+    if reply.code is not None:
+        kept |= {"code": reply.code, "trailers": reply.trailers, "reason": reply.reason}
     return json.dumps(kept).encode()
 
 
 def reply_of(plain: bytes) -> Reply:
     """The inverse of `kept_reply`."""
     raw = json.loads(plain)
-    return Reply(raw["status"], _headers(raw["headers"]), bytes.fromhex(raw["body"]))
+    return Reply(
+        raw["status"], _headers(raw["headers"]), bytes.fromhex(raw["body"]), raw.get("reason", ""),
+        raw.get("code"), _headers(raw.get("trailers", [])),
+    )  # fmt: skip
 
 
 def _headers(raw: list[list[str]]) -> Headers:

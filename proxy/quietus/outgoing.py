@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from quietus.core.exchange import Request
@@ -17,7 +18,7 @@ def outgoing(request: Request, *, screened: bool = False) -> Request:
     headers = tuple(pair for pair in request.headers if not _ours(pair[0].lower(), screened))
     if len(headers) == len(request.headers):
         return request
-    return Request(request.method, request.target, headers, request.body)
+    return replace(request, headers=headers)
 
 
 def _ours(name: str, screened: bool) -> bool:

@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from quietus.core.erasure import Terms
+from quietus.core.terms import Terms
 from quietus.core.events import Draft, EventType, scope_to_facts
 from quietus.core.fingerprint import Mark, alias_mark, marks_of
 from quietus.core.probing import Witness

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 from quietus.admin.server import AdminServer
 from quietus.cli import app
 from quietus.config import load
-from quietus.core.erasure import Terms
 from quietus.core.events import Draft, EventType, scope_to_facts
 from quietus.core.scope import Scope
 from quietus.core.states import State
+from quietus.core.terms import Terms
 from quietus.erasures import Erasures
 from quietus.keys import Keyring
 from quietus.ledger.sqlite import SqliteLedger

@@ -14,11 +14,12 @@ from enum import StrEnum
 from typing import Any
 
 from quietus.core.decision import Question
-from quietus.core.erasure import Erasure, Terms
+from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType, scope_to_facts
 from quietus.core.exchange import Reply, Request
 from quietus.core.policy import Policy
 from quietus.core.states import State
+from quietus.core.terms import Terms
 from quietus.erasures import Erasures
 from quietus.flights import Flights
 from quietus.kept import kept_reply, kept_request, reply_of, request_of

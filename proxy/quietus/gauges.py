@@ -13,7 +13,6 @@ from quietus.core.verdict import verdict_of
 EVERY = 5.0
 """Seconds between two publications."""
 _CHUNK = 500
-_MONTH = 30 * 86400.0
 _WITHIN = (("7d", 7), ("3d", 3), ("1d", 1), ("0d", 0))
 
 
@@ -63,7 +62,7 @@ async def publish(parts: Parts, metrics: Gauge, words: Words | None = None) -> N
         if erasure.unsettled:
             oldest = max(oldest, now - erasure.requested_at)
             overdue += erasure.overdue
-            left = erasure.requested_at + _MONTH - now
+            left = erasure.dossier.due_at(erasure.requested_at) - now
             for name, days in _WITHIN:
                 due[name] += left <= days * 86400.0
         if place % _CHUNK == _CHUNK - 1:

@@ -5,7 +5,6 @@ Dates are UTC, in RFC 3339. What is not known is null; what was not shown is fal
 
 from __future__ import annotations
 
-from calendar import monthrange
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -36,6 +35,7 @@ def erasure_view(
     kinds = {kind: _outcomes(surfaces, kind) for kind in ("primary", "index", "cache", "derived", "graph")}
     rest = [outcome for kind, found in kinds.items() if kind != "primary" for outcome in found]
     counts = erasure.snapshot.get("lineage") or {}
+    due = erasure.dossier.due_at(erasure.requested_at)
     return {
         **status_view(erasure, verdict=verdict),
         "store": erasure.store,
@@ -46,11 +46,11 @@ def erasure_view(
         "predicate": predicate_view(erasure),
         "tokens": list(erasure.tokens),
         "bound_at": stamp(erasure.bound_at),
-        "due_at": stamp(due_at(erasure)),
-        "seconds_left": round(due_at(erasure) - now, 3) if erasure.unsettled else None,
+        "due_at": stamp(due),
+        "seconds_left": round(due - now, 3) if erasure.unsettled else None,
         "exposure_seconds": erasure.exposure_seconds,
-        "basis": erasure.basis or None,
-        "reference": erasure.reference or None,
+        "basis": erasure.dossier.basis or None,
+        "reference": erasure.dossier.reference or None,
         "surfaces": surfaces,
         "lineage": {
             name: int(counts.get(name, 0))
@@ -63,6 +63,7 @@ def erasure_view(
         "effective_non_recoverability": verdict.word is Word.COMPLIANT,
         "access_paths": len(erasure.leaked_surfaces),
         "suppressed": erasure.unsettled and erasure.policy_phase is PolicyPhase.NONE,
+        "received_at": stamp(erasure.dossier.received_at),
         "upstream_calls": erasure.forwards,
         "client_calls": erasure.client_calls,
         "remedies": erasure.remedies,
@@ -154,14 +155,6 @@ def stamp(at: float | None) -> str | None:
     if at is None:
         return None
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def due_at(erasure: Erasure) -> float:
-    """When the legal month ends: the same day of the next month, or its last."""
-    asked = datetime.fromtimestamp(erasure.requested_at, UTC)
-    year, month = asked.year + asked.month // 12, asked.month % 12 + 1
-    day = min(asked.day, monthrange(year, month)[1])
-    return asked.replace(year=year, month=month, day=day).timestamp()
 
 
 def span(seconds: float) -> str:

@@ -13,10 +13,11 @@ from aiohttp.test_utils import TestClient, TestServer
 from quietus.acts import Acts
 from quietus.admin.server import build
 from quietus.admin.tokens import Identity, Role, Tokens
-from quietus.core.erasure import Erasure, Terms
+from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType, scope_to_facts
 from quietus.core.scope import Scope
 from quietus.core.states import State
+from quietus.core.terms import Terms
 from quietus.erasures import Erasures
 from quietus.keys import Keyring
 from quietus.ledger.memory import MemoryLedger

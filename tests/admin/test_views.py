@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
 import pytest
 
 from quietus.core.events import EventType
 from quietus.core.states import State
 from quietus.core.verdict import verdict_of
-from quietus.views import Declared, due_at, erasure_view, event_view, span, stamp, status_view, why
+from quietus.views import Declared, erasure_view, event_view, span, status_view, why
 from tests.admin.desk import opened
 
 FIELDS = """
@@ -109,20 +108,6 @@ async def test_no_sentence_says_erased_where_only_an_acknowledgement_is_known(st
         assert "Nobody recalls" not in text
     if state in (State.SETTLING, State.LEAKING):
         assert "acknowledged" in text
-
-
-@pytest.mark.parametrize(
-    ("asked", "due"),
-    [("2026-01-31", "2026-02-28"), ("2028-01-31", "2028-02-29"), ("2026-11-10", "2026-12-10"),
-     ("2026-12-31", "2027-01-31")],
-)  # fmt: skip
-async def test_the_legal_month_ends_on_the_same_day_or_the_last(asked: str, due: str) -> None:
-    desk = await opened()
-    from dataclasses import replace
-
-    at = datetime.fromisoformat(asked).replace(tzinfo=UTC).timestamp()
-    erasure = replace(await desk.erasure(), requested_at=at)
-    assert (stamp(due_at(erasure)) or "").startswith(due)
 
 
 @pytest.mark.requirement("R6")

@@ -7,13 +7,14 @@ from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
 
-from quietus.core.erasure import Erasure, Terms, advance
+from quietus.core.erasure import Erasure, advance
 from quietus.core.events import Event, EventType, scope_to_facts
 from quietus.core.fingerprint import Mark, marks_of
 from quietus.core.gate import Gate
 from quietus.core.policy import Policy
 from quietus.core.scope import Atom, Scope
 from quietus.core.states import State
+from quietus.core.terms import Terms
 from quietus.policies import SHIPPED, load_policy
 
 TERMS = Terms(settling_interval=900.0, effectuation_bound=1800.0, clean_rounds=3)

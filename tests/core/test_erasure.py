@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quietus.core.due import may_settle
-from quietus.core.erasure import Erasure, PolicyPhase, ReadPhase, Terms, advance
+from quietus.core.erasure import Erasure, PolicyPhase, ReadPhase, advance
 from quietus.core.events import EventType
 from quietus.core.states import State, WrongState
+from quietus.core.terms import Terms
 from tests.core.making import WAYS, Story, event, requested, scope, surface
 
 E = EventType
@@ -41,7 +42,7 @@ def test_an_erasure_begins_with_its_request() -> None:
     predicate = scope(subject="alice", purpose=("ads", "sales"))
     erasure = advance(None, requested(7, predicate, at=100.0, basis="gdpr_art17", label="subject"))
     assert (erasure.state, erasure.epoch, erasure.version) == (State.REQUESTED, 7, 7)
-    assert (erasure.predicate, erasure.basis, erasure.label) == (predicate, "gdpr_art17", "subject")
+    assert (erasure.predicate, erasure.dossier.basis, erasure.label) == (predicate, "gdpr_art17", "subject")
     assert erasure.bound_at == 100.0 + erasure.terms.effectuation_bound
     assert erasure.policy_phase is PolicyPhase.NONE
     assert erasure.read_phase is ReadPhase.UNSETTLED

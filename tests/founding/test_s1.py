@@ -107,7 +107,7 @@ async def test_an_unknown_subject_is_no_claim() -> None:
         assert ack.status == 202 and "verdict=unconfirmed" in (ack["Quietus-Erasure"] or "")
         await world.until(lambda: world.erasure().state is State.SETTLED)
         erasure = world.erasure()
-        assert erasure.basis == "ccpa_1798_105" and erasure.snapshot["witnesses"] == 0
+        assert erasure.dossier.basis == "ccpa_1798_105" and erasure.snapshot["witnesses"] == 0
         verdict = world.parts.verdict(erasure)
         assert verdict.word == "unconfirmed" and "a record found before the forget" in verdict.missing
         later = await world.write("late-1", "something new entirely", "S-0000", tenant="acme")

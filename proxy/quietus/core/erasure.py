@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from quietus.core.dossier import Dossier, dossier_of
 from quietus.core.events import Event, EventType, scope_from_facts
 from quietus.core.replacing import replacer
 from quietus.core.scope import Scope
 from quietus.core.states import TOMBSTONED, UNSETTLED, Happening, State, step
+from quietus.core.terms import Terms
 
 
 class PolicyPhase(StrEnum):
@@ -30,35 +32,6 @@ class ReadPhase(StrEnum):
 
     UNSETTLED = "unsettled"
     SETTLED = "settled"
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The intervals that an erasure is judged by, as they stood at its intent. Seconds."""
-
-    settling_interval: float = 900.0
-    effectuation_bound: float = 1800.0
-    clean_rounds: int = 3
-    watch_for: float = 90 * 86400.0
-    patrol_every: float = 3600.0
-    claims_completion: bool = True
-
-    @property
-    def spacing(self) -> float:
-        """Seconds between two counted rounds."""
-        room = (self.effectuation_bound - self.settling_interval) / (self.clean_rounds + 1)
-        return max(0.05, min(max(self.settling_interval / 30, 0.25), 10.0, room))
-
-    def stricter(self, other: Terms) -> Terms:
-        """The stricter of each term: a reload never shortens what an erasure must wait."""
-        return Terms(
-            settling_interval=max(self.settling_interval, other.settling_interval),
-            effectuation_bound=max(self.effectuation_bound, other.effectuation_bound),
-            clean_rounds=max(self.clean_rounds, other.clean_rounds),
-            watch_for=max(self.watch_for, other.watch_for),
-            patrol_every=min(self.patrol_every, other.patrol_every),
-            claims_completion=self.claims_completion or other.claims_completion,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +51,7 @@ class Erasure:
     requested_at: float
     bound_at: float
     state: State = State.REQUESTED
-    basis: str = ""
-    reference: str = ""
+    dossier: Dossier = Dossier()
     actor: str = ""
     policy_phase: PolicyPhase = PolicyPhase.NONE
     acknowledged_at: float | None = None
@@ -193,8 +165,7 @@ def _requested(event: Event) -> Erasure:
         base_version=event.number,
         requested_at=event.at,
         bound_at=event.at + terms.effectuation_bound,
-        basis=facts.get("basis") or "",
-        reference=facts.get("reference") or "",
+        dossier=dossier_of(facts),
         actor=event.actor,
         label=facts.get("label", "predicate"),
         undrained=dict(facts.get("undrained", {})),
@@ -293,6 +264,7 @@ _CHANGES: Final[dict[EventType, Callable[[Erasure, Event], Erasure]]] = {
     ),
     EventType.SIGNALLED: _signalled,
     EventType.ESCALATED: lambda e, _: replace(e, escalated=True),
+    EventType.EXTENDED: lambda e, _: replace(e, dossier=e.dossier.longer()),
     EventType.HELD: lambda e, _: replace(_restart(e), held=True),
     EventType.HOLD_LIFTED: lambda e, _: replace(_restart(e), held=False),
     EventType.OVERRIDDEN: lambda e, _: replace(e, overridden=True),

@@ -39,6 +39,7 @@ class EventType(StrEnum):
     READMITTED = "readmitted"
     SIGNALLED = "signalled"
     ESCALATED = "escalated"
+    EXTENDED = "extended"
     HELD = "held"
     HOLD_LIFTED = "hold_lifted"
     OVERRIDDEN = "overridden"

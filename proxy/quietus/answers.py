@@ -10,14 +10,31 @@ from typing import Any
 
 from quietus.core.decision import Decision
 from quietus.core.erasure import Erasure
-from quietus.core.exchange import Headers
+from quietus.core.exchange import Headers, Reply, without
 from quietus.core.problems import PROBLEMS, Reason, Retry
 
 _FORGOTTEN_MAX = 5
+FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
+"""Headers that the wire itself writes anew."""
 
 
 def _nothing() -> None:
     """Most answers have nothing to tell anybody when they are written."""
+
+
+@dataclass(slots=True)
+class Refused:
+    """What a refusal says, before a wire puts it into its own form. Nothing in it quotes a call or the store."""
+
+    name: str
+    detail: str = ""
+    rule: str = ""
+    reason: str = ""
+    retry_after: float | None = None
+    """Seconds; None: asking again is of no use, or nobody knows when."""
+    members: dict[str, Any] = field(default_factory=dict)
+    code: str = ""
+    """The gRPC code, where it is not the usual one of this problem."""
 
 
 @dataclass(slots=True, eq=False)
@@ -27,6 +44,13 @@ class Answer:
     status: int
     headers: Headers = ()
     body: bytes | AsyncIterator[bytes] = b""
+    reason: str = ""
+    """Of gRPC: the status message of the store."""
+    code: str | None = None
+    """Of gRPC: the name of the store's status code."""
+    trailers: Headers = ()
+    refused: Refused | None = None
+    """Set on a refusal: `body` says the same in HTTP's form."""
     overtaken: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a fence has landed in its scope: the connection must be aborted at once."""
     finish: Callable[[], None] = _nothing
@@ -34,6 +58,15 @@ class Answer:
     def done(self) -> None:
         """Must be called once the last byte is written, or the connection is gone."""
         self.finish()
+
+
+def passed(reply: Reply, *more: tuple[str, str], status: int | None = None) -> Answer:
+    """The store's answer, less what frames it on its connection, with headers of our own behind its own."""
+    headers = (*without(reply.headers, FRAMING), *more)
+    return Answer(
+        status or reply.status, headers, reply.body,
+        reason=reply.reason, code=reply.code, trailers=reply.trailers,
+    )  # fmt: skip
 
 
 def problem(
@@ -58,9 +91,21 @@ def problem(
         body["rule"] = rule
     body.update(members or {})
     extra: list[tuple[str, str]] = [("Content-Type", "application/problem+json")]
+    again = None
     if kind.retry is Retry.YES or (kind.retry is Retry.WHILE_UNSETTLED and retry_after is not None):
-        extra.append(("Retry-After", str(max(1, round(retry_after or 1)))))
-    return Answer(kind.status, (*extra, *headers), json.dumps(body, separators=(",", ":")).encode())
+        again = max(1, round(retry_after or 1))
+        extra.append(("Retry-After", str(again)))
+    written = json.dumps(body, separators=(",", ":")).encode()
+    refused = Refused(name, detail, rule, said, again, dict(members or {}))
+    return Answer(kind.status, (*extra, *headers), written, refused=refused)
+
+
+def too_large() -> Answer:
+    """The refusal of an answer that is larger than is held."""
+    answer = problem("unscreenable", "the answer is larger than response_bytes_max; ask for less")
+    assert answer.refused is not None
+    answer.refused.code = "RESOURCE_EXHAUSTED"
+    return answer
 
 
 def decision_header(decision: Decision, reason: str = "") -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from quietus.answers import Answer, problem
+from quietus.answers import FRAMING, Answer, problem
 from quietus.attribution import Attribution
 from quietus.core.decision import Decision, Question
 from quietus.core.exchange import Reply, header, without
@@ -17,7 +17,7 @@ from quietus.flights import Flight, Flights
 from quietus.ports import OpenReply, ReplyTooLarge
 from quietus.profiles.profile import Answered, Profile, Reading
 from quietus.recording import Observer
-from quietus.release import FRAMING, Judged, Releaser
+from quietus.release import Judged, Releaser
 from quietus.streams import coded, pour, relay
 
 
@@ -48,10 +48,12 @@ class Arrivals:
 
     async def arrive(self, flight: Flight, reading: Reading, opened: OpenReply) -> Answer:
         """The answer as it may leave. Raises UpstreamError."""
-        kind = (header(opened.headers, "content-type") or "").lower()
-        if kind.startswith("text/event-stream"):
+        if reading.request.wire == "grpc":
+            reply: Reply | Answer = await opened.read(self._limit)  # one message; streams are `messages`'
+        elif (header(opened.headers, "content-type") or "").lower().startswith("text/event-stream"):
             return self._stream(flight, reading, opened)
-        reply = await self._whole(flight, opened)
+        else:
+            reply = await self._whole(flight, opened)
         if isinstance(reply, Answer):
             return reply
         seen = await self._attribute(flight, reading, reply)
@@ -68,7 +70,10 @@ class Arrivals:
         self._learn(flight, reading, reply, judged, answered)
         if self._raced(flight):
             self._metrics.count("resurrections", vector="race")
-            return self._releaser.refusal(flight.decision, hint(flight.question))
+            answer = self._releaser.refusal(flight.decision, hint(flight.question))
+            if answer.refused is not None:
+                answer.refused.code = "ABORTED"
+            return answer
         self._flights.release(flight)
         return self._releaser.release(flight, reading, reply, judged)
 

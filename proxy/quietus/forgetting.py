@@ -8,10 +8,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from quietus.answers import Answer, erasure_headers, problem
+from quietus.answers import Answer, erasure_headers, passed, problem
 from quietus.core.decision import Decision, Question, decide
 from quietus.core.erasure import Erasure
-from quietus.core.exchange import Reply, Request, header
+from quietus.core.exchange import Reply, Request, Wire, header
 from quietus.core.policy import Effect, Mode, Policy
 from quietus.core.problems import Reason
 from quietus.core.scope import Wild
@@ -23,7 +23,6 @@ from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
 from quietus.profiles.profile import Reading
 from quietus.recording import Measures
-from quietus.release import clean_headers
 
 STATUS_PATH = "/.well-known/quietus/erasures/"
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?(?:$|[,;\s])", re.IGNORECASE)
@@ -67,7 +66,9 @@ class ForgetDesk:
 
     def status(self, request: Request) -> Answer | None:
         """The status document of an erasure for whoever holds its id; None for any other request."""
-        if not request.path.startswith(STATUS_PATH) or request.method not in ("GET", "HEAD"):
+        if request.wire != "http" or not request.path.startswith(STATUS_PATH):
+            return None
+        if request.method not in ("GET", "HEAD"):
             return None
         erasure = self._erasures.get(request.path[len(STATUS_PATH) :])
         if erasure is None:
@@ -82,7 +83,7 @@ class ForgetDesk:
         """One forget of a client, from its intent to its answer."""
         self._metrics.count("forget_calls", side="client")
         decision = decide(question, self._erasures.gate, self._policy())
-        self._metrics.count("operations", wire="http", operation="forget", effect=decision.effect.value,
+        self._metrics.count("operations", wire=reading.request.wire, operation="forget", effect=decision.effect.value,
                             rule=decision.rule, mode=decision.mode.value)
         if decision.mode is Mode.OBSERVE:
             return await self._observed(question, reading)
@@ -153,16 +154,16 @@ class ForgetDesk:
     ) -> Answer:
         if erasure.state is State.REFUSED:
             assert reply is not None
-            return Answer(reply.status, clean_headers(reply), reply.body)
+            return passed(reply)
         seconds = self._wanted(reading.request)
         if decision.effect is Effect.WAIT:
             seconds = self._limits.wait
         if seconds > 0 and erasure.unsettled:
             erasure = await self._erasures.settled(erasure.id, min(seconds, self._limits.wait))
         if reply is None:
-            reply = _said(200, erasure)
+            reply = _said(reading.request.wire, 200, erasure)
         elif self._foreign(question, reading, reply, erasure.id):
-            reply = _said(reply.status, erasure)  # done, but its answer tells of others who were erased
+            reply = _said(reply.wire, reply.status, erasure)  # done, but its answer tells of others who were erased
         status = reply.status
         if erasure.unsettled and self._policy().ack == "accepted" and status in _SUCCESS:
             status = 202
@@ -171,8 +172,7 @@ class ForgetDesk:
         headers = erasure_headers(erasure, verdict, limitation)
         if erasure.unsettled:
             headers = (*headers, ("Retry-After", str(max(1, round(self._retry_after(erasure))))))
-        body = reply.body
-        return Answer(status, (*clean_headers(reply), *headers), body)
+        return passed(reply, *headers, status=status)
 
     @staticmethod
     def _limitation(question: Question) -> str:
@@ -199,9 +199,11 @@ class ForgetDesk:
                 await self._forgets.note(question, reading)
             except LedgerError:
                 self._metrics.count("bypass", cause="ledger")
-        return Answer(reply.status, clean_headers(reply), reply.body)
+        return passed(reply)
 
 
-def _said(status: int, erasure: Erasure) -> Reply:
+def _said(wire: Wire, status: int, erasure: Erasure) -> Reply:
+    if wire == "grpc":
+        return Reply(status, code="OK")  # no bytes are a message with nothing set
     body = json.dumps({"status": erasure.state.value}).encode()
     return Reply(status, (("Content-Type", "application/json"),), b"" if status == 204 else body)

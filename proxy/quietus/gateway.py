@@ -11,10 +11,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final
 
-from quietus.answers import Answer, problem
+from quietus.answers import FRAMING, Answer, passed, problem, too_large
 from quietus.arrivals import Arrivals, hint
 from quietus.core.decision import Decision, Question, decide
-from quietus.core.exchange import Request, without
+from quietus.core.exchange import Request, Wire, without
 from quietus.core.operations import UNMAPPED, Call, Operation
 from quietus.core.policy import Effect, Mode, Policy
 from quietus.erasures import Erasures
@@ -27,7 +27,7 @@ from quietus.profiles.faults import CannotQuote, MissingValue, RequestFault
 from quietus.profiles.profile import Profile, Reading
 from quietus.questions import Questions
 from quietus.recording import Log, Measures, Recorder
-from quietus.release import FRAMING, Releaser
+from quietus.release import Releaser
 from quietus.shapes import Shapes
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -44,8 +44,6 @@ class GatewayLimits:
 
 class Gateway:
     """Admits calls and lets answers go."""
-
-    wire = "http"
 
     def __init__(
         self,
@@ -76,7 +74,7 @@ class Gateway:
         self._limits = limits
         self._metrics = metrics
         self._log = log
-        self._recorder = Recorder(metrics, log, self.wire)
+        self._recorder = Recorder(metrics, log)
         self._clock = erasures.clock
         erasures.listen(lambda erasure, event: flights.fence(erasure, self.decide) if event.gate else None)
         erasures.on_fence(lambda erasure: flights.fence(erasure, self.decide))
@@ -97,9 +95,9 @@ class Gateway:
         """Whether the policy only observes: then nothing is refused and nothing changed."""
         return self._policy().mode is Mode.OBSERVE
 
-    def refuse(self, name: str, detail: str = "") -> Answer:
+    def refuse(self, name: str, detail: str = "", wire: Wire = "http") -> Answer:
         """A problem for a fault that the wire found before there was a call."""
-        self._recorder.refused(name)
+        self._recorder.refused(name, wire)
         return problem(name, detail)
 
     # --- one call ------------------------------------------------------------------------------
@@ -115,7 +113,7 @@ class Gateway:
         except RequestFault as fault:
             if self.observing:
                 return await self._blind(request)
-            return self._fault(fault)
+            return self._fault(fault, request.wire)
         try:
             return await self._admit(reading, principal, began)
         except asyncio.CancelledError:
@@ -127,20 +125,20 @@ class Gateway:
             if self.observing:
                 self._metrics.count("bypass", cause="internal")
                 return await self._blind(request)
-            return self.refuse("internal")
+            return self.refuse("internal", wire=request.wire)
 
-    def _fault(self, fault: RequestFault) -> Answer:
+    def _fault(self, fault: RequestFault, wire: Wire) -> Answer:
         answer = problem(fault.problem, fault.detail)
         if fault.status is not None:
             answer.status = fault.status
-        self._recorder.refused(fault.problem)
+        self._recorder.refused(fault.problem, wire)
         return answer
 
     async def _admit(self, reading: Reading, principal: str, began: float) -> Answer:
         call = reading.call
         if call.route == UNMAPPED:
             self._shapes.saw(reading.request)
-            self._metrics.count("unclassified", wire=self.wire)
+            self._metrics.count("unclassified", wire=reading.request.wire)
         for _ in reading.unreadable:
             self._metrics.count("unreadable_fields", route=call.route)
         question = self.question(call, principal)
@@ -149,7 +147,7 @@ class Gateway:
         decision = self.decide(question)
         if decision.effect is Effect.WAIT and decision.mode is Mode.ENFORCE:
             decision = await self._wait(question, decision)
-        self._recorder.call(call, decision, self._clock.monotonic() - began)
+        self._recorder.call(call, decision, self._clock.monotonic() - began, reading.request.wire)
         if decision.refuses and decision.mode is Mode.ENFORCE:
             return self._refusal(question, decision)
         if call.operation is Operation.WRITE:
@@ -224,10 +222,10 @@ class Gateway:
         except ReplyTooLarge:
             if reading.call.operation is Operation.WRITE:
                 return self._unanswered(flight, reading, True)
-            return problem("unscreenable", "the answer is larger than response_bytes_max; ask for less")
+            return too_large()
         except UpstreamError as error:
             return self._unanswered(flight, reading, error.sent)
-        self._metrics.observe("upstream_seconds", self._clock.monotonic() - sent_at, wire=self.wire,
+        self._metrics.observe("upstream_seconds", self._clock.monotonic() - sent_at, wire=request.wire,
                               operation=reading.call.operation.value)
         return answer
 
@@ -253,11 +251,13 @@ class Gateway:
 
     async def _blind(self, request: Request) -> Answer:
         """Observe mode, and the request could not be read: it goes through as it came."""
-        self._metrics.count("unclassified", wire=self.wire)
+        self._metrics.count("unclassified", wire=request.wire)
         try:
             opened = await self._upstream.open(request, Granted(Purpose.CLIENT))
         except UpstreamError:
             return problem("upstream-unavailable", retry_after=1.0)
+        if request.wire == "grpc":
+            return passed(await opened.read(self._limits.response_bytes))
         headers = without(opened.headers, FRAMING)
         return Answer(opened.status, headers, opened.chunks(), finish=opened.abort)
 

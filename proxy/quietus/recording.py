@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from quietus.core.decision import Decision
+from quietus.core.exchange import Wire
 from quietus.core.operations import Call
 from quietus.core.policy import Effect, Vector
 
@@ -36,22 +37,21 @@ class Measures(Observer, Protocol):
 class Recorder:
     """Writes down what was decided. No subject, key, path or text is ever among the facts."""
 
-    def __init__(self, metrics: Measures, log: Log, wire: str) -> None:
+    def __init__(self, metrics: Measures, log: Log) -> None:
         self._metrics = metrics
         self._log = log
-        self._wire = wire
 
-    def refused(self, rule: str) -> None:
+    def refused(self, rule: str, wire: Wire) -> None:
         """A request that never became a call."""
         self._metrics.count(
-            "operations", wire=self._wire, operation="none", effect="refuse", rule=rule, mode="enforce"
+            "operations", wire=wire, operation="none", effect="refuse", rule=rule, mode="enforce"
         )
 
-    def call(self, call: Call, decision: Decision, overhead: float) -> None:
+    def call(self, call: Call, decision: Decision, overhead: float, wire: Wire) -> None:
         """A decided call; `overhead` is the time that deciding took, in seconds."""
         operation, mode, effect = call.operation.value, decision.mode.value, decision.effect.value
         self._metrics.count(
-            "operations", wire=self._wire, operation=operation, effect=effect, rule=decision.rule, mode=mode
+            "operations", wire=wire, operation=operation, effect=effect, rule=decision.rule, mode=mode
         )
         for vector in sorted(decision.vectors - {Vector.RACE}) if decision.vectors else ():
             self._metrics.count("laundering_attempts", vector=vector.value, effect=effect)
@@ -66,4 +66,4 @@ class Recorder:
                 rule=decision.rule,
                 mode=mode,
             )
-        self._metrics.observe("overhead_seconds", overhead, wire=self._wire, operation=operation)
+        self._metrics.observe("overhead_seconds", overhead, wire=wire, operation=operation)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from quietus.answers import Answer, decision_header, marks, problem
+from quietus.answers import Answer, decision_header, marks, passed, problem
 from quietus.core.decision import Decision, Question, Screening
 from quietus.core.erasure import Erasure
-from quietus.core.exchange import Headers, Reply, without
+from quietus.core.exchange import Headers, Reply
 from quietus.core.gate import Gate
 from quietus.core.operations import Item, Operation
 from quietus.core.policy import Effect, Mode
@@ -23,9 +23,6 @@ from quietus.owners import Owners
 from quietus.profiles.faults import Unreadable
 from quietus.profiles.profile import Answered, Profile, Reading
 from quietus.recording import Observer
-
-FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive"})
-"""Headers that the wire itself writes anew."""
 
 Leak = Callable[[Iterable[Erasure], float], None]
 """Told of erased items met in a client's answer, and when its upstream call started."""
@@ -206,7 +203,7 @@ class Releaser:
         return self._marked(flight, reply, 0)
 
     def _marked(self, flight: Flight, reply: Reply, dropped: int) -> Answer:
-        return Answer(reply.status, (*clean_headers(reply), *self.head_marks(flight, dropped)), reply.body)
+        return passed(reply, *self.head_marks(flight, dropped))
 
     def head_marks(self, flight: Flight, dropped: int = 0) -> Headers:
         """The marks that an answer carries: none where no unsettled erasure touched the call."""
@@ -234,8 +231,3 @@ class Releaser:
     def _quarantined(self, decision: Decision) -> Answer:
         header = decision_header(decision, PROBLEMS["record-quarantined"].reason.value)
         return problem("record-quarantined", rule=decision.rule, headers=(header,))
-
-
-def clean_headers(reply: Reply) -> Headers:
-    """The store's headers less those that frame the message: the wire writes them anew."""
-    return without(reply.headers, FRAMING)

@@ -50,6 +50,11 @@ class Problem:
         """The URN that names it on the wire."""
         return f"urn:quietus:problem:{self.name}"
 
+    @property
+    def code(self) -> str:
+        """The name of the gRPC status code that says it."""
+        return _CODES.get(self.name, "FAILED_PRECONDITION")
+
 
 _ALL: Final = (
     Problem("erasure-not-settled", 409, "An erasure of this scope is not settled yet: the store has only "
@@ -88,5 +93,24 @@ _ALL: Final = (
     Problem("not-found", 404, "There is no such thing here."),
     Problem("wrong-state", 409, "The erasure is not in a state in which this has a meaning."),
 )
+
+_CODES: Final = {
+    "unverifiable-forget": "INVALID_ARGUMENT",
+    "ambiguous-request": "INVALID_ARGUMENT",
+    "malformed-request": "INVALID_ARGUMENT",
+    "too-large": "RESOURCE_EXHAUSTED",
+    "overloaded": "RESOURCE_EXHAUSTED",
+    "unmapped-route": "PERMISSION_DENIED",
+    "internal": "INTERNAL",
+    "upstream-unavailable": "UNAVAILABLE",
+    # Clients send again by themselves what was UNAVAILABLE; this may have been done.
+    "outcome-unknown": "DEADLINE_EXCEEDED",
+    "ledger-unavailable": "UNAVAILABLE",
+    "barrier-unreachable": "UNAVAILABLE",
+    "unauthenticated": "UNAUTHENTICATED",
+    "forbidden": "PERMISSION_DENIED",
+    "not-found": "NOT_FOUND",
+}
+"""Those that are not FAILED_PRECONDITION: what the state of an erasure refuses."""
 
 PROBLEMS: Final[dict[str, Problem]] = {problem.name: problem for problem in _ALL}

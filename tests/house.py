@@ -25,7 +25,7 @@ HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "docum
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
     "acts", "answers", "arrivals", "attribution", "erasures", "flights", "forgets",
-    "forgetting", "gateway", "inquiry", "kept", "lease", "outgoing", "owners", "prober", "questions",
+    "forgetting", "gateway", "inquiry", "kept", "lease", "lineage", "outgoing", "owners", "prober", "questions",
     "reconciler", "recording", "release", "rounds", "shapes", "snapshots", "snapshotter", "streams",
     "timetable", "trials", "views",
 }  # fmt: skip

@@ -14,6 +14,7 @@ from quietus.core.policy import Mode, Policy
 from quietus.core.scope import Wild
 from quietus.erasures import Erasures
 from quietus.flights import Flight, Flights
+from quietus.owners import written
 from quietus.ports import OpenReply, ReplyTooLarge
 from quietus.profiles.profile import Answered, Profile, Reading
 from quietus.recording import Observer
@@ -204,8 +205,8 @@ class Arrivals:
         if self._profile().ack(reading, reply).outcome != "accepted":
             return
         answered = self._read(reading, reply)
-        items = answered.items if answered is not None else ()
-        self._releaser.learn(flight, reading, (*reading.call.items, *items), frozenset())
+        rows = written(reading.call, answered.items if answered is not None else ())
+        self._releaser.learn(flight, reading, rows, frozenset())
 
     def _written(self, flight: Flight, reading: Reading, reply: Reply, answered: Answered | None) -> None:
         ack = self._profile().ack(reading, reply)

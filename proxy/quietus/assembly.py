@@ -22,8 +22,9 @@ from quietus.forgetting import DeskLimits, ForgetDesk
 from quietus.gateway import Gateway, GatewayLimits
 from quietus.inquiry import Inquiry
 from quietus.keys import Keyring
+from quietus.lineage import Lineage
 from quietus.owners import Owners
-from quietus.ports import Clock, Ledger, Upstream
+from quietus.ports import Clock, Ledger, LineageLog, Upstream
 from quietus.prober import ProbeLimits, Prober
 from quietus.profiles.profile import Profile
 from quietus.questions import Questions
@@ -58,6 +59,7 @@ class Bounds:
     snapshots: SnapshotLimits = SnapshotLimits()
     replicas: int = 1
     """How many servers stand behind the store's address."""
+    lineage_records: int = 200_000
 
 
 @dataclass(slots=True)
@@ -74,6 +76,7 @@ class Parts:
     prober: Prober
     snapshotter: Snapshotter
     owners: Owners
+    lineage: Lineage
     shapes: Shapes
     exemptions: Exemptions
 
@@ -111,6 +114,8 @@ class Surroundings:
     entropy: random.Random
     status_view: Callable[[Erasure, Verdict], dict[str, Any]]
     bounds: Bounds = Bounds()
+    lineage: LineageLog | None = None
+    """Where the lineage is written down; None: it lasts as long as the process."""
 
     def profile(self) -> Profile:
         """The profile in force."""
@@ -132,7 +137,8 @@ def assemble(around: Surroundings) -> Parts:
         around.ledger, around.keyring, clock, around.store,
         lambda seconds: metrics.observe("ledger_seconds", seconds, method="append"),
     )  # fmt: skip
-    owners = Owners(around.keyring)
+    lineage = Lineage(around.keyring, bounds.lineage_records, around.lineage)
+    owners = Owners(around.keyring, lineage)
     screener = Screener(erasures.gate, around.keyring.pseudonym, around.keyring.digest)
     flights = Flights(clock, around.new_id)
     timetable = Timetable(erasures, around.entropy)
@@ -162,7 +168,7 @@ def assemble(around: Surroundings) -> Parts:
     )  # fmt: skip
     return Parts(
         around.active, erasures, gateway, reconciler, timetable, forgets, flights, prober, snapshotter,
-        owners, shapes, exemptions,
+        owners, lineage, shapes, exemptions,
     )  # fmt: skip
 
 

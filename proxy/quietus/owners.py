@@ -1,50 +1,41 @@
 """Who a record belongs to, as far as traffic has told: learned from writes and answers that passed.
 
-Kept in memory, digested, bounded: at the bound the oldest record is forgotten, and its owner is then what
-the answer says. Lineage across records is not kept here.
+What is known of records is the lineage's (`lineage`); here it is read and added to, row by row. What the
+lineage has let go, or never knew, is then what the answer says.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from quietus.core.lineage import Record
 from quietus.core.operations import Call, Item, Operation
-from quietus.core.scope import ANY, UNKNOWN, Path, Paths, Scope, Values, Wild
+from quietus.core.scope import UNKNOWN, Paths, Scope, Values, Wild
 from quietus.core.screening import record_name
 from quietus.keys import Keyring
+from quietus.lineage import Address, Lineage
 
 SETS: Final = 8192
 """Digests kept as the set that a scope takes: every row of an answer has some, mostly the same."""
 LENGTH: Final = 256
-RECORDS: Final = 200_000
-"""Records remembered; about 300 bytes each."""
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """What is known of a record, digested. `born` is the gate epoch at which it was written, 0 if before."""
-
-    subject: Values
-    purpose: Values
-    path: Paths
-    born: int = 0
+"""Characters of the longest name, and of the longest path, whose digest is kept."""
+SEGMENTS: Final = 16
 
 
 class Owners:
     """Records and their owners, and the digesting of scopes that goes with it."""
 
-    def __init__(self, keyring: Keyring, bound: int = RECORDS) -> None:
+    def __init__(self, keyring: Keyring, lineage: Lineage) -> None:
         self._keyring = keyring
-        self._bound = bound
-        self._known: OrderedDict[bytes, Owner] = OrderedDict()
+        self.lineage = lineage
         self._one = lru_cache(maxsize=SETS)(self._fresh)
+        self._placed = lru_cache(maxsize=SETS)(self._fresh_path)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.lineage.records)
 
     def digested(self, scope: Scope) -> Scope:
         """The scope with every atom digested."""
@@ -66,25 +57,31 @@ class Owners:
         return replace(scope, subject=frozenset(found))
 
     def learn(self, item: Item, call: Call, scope: Scope, born: int = 0) -> None:
-        """Remembers a row that passed: whose it is. A row that names nobody teaches nothing."""
+        """Remembers a row that passed: whose it is, what it says, and what it was made of."""
         if item.key is None:
             return
-        subject = self._subject(item, scope, call.operation is Operation.WRITE)
-        if isinstance(subject, Wild):
-            return
-        name = self._name(item.key, item, call)
-        known = self._known.get(name)
-        if known is None and len(self._known) >= self._bound:
-            self._known.popitem(last=False)
-        purpose = (
-            self._digest("purpose", item.purpose) if item.purpose is not None else scope.purpose
-        )
+        writes = call.operation is Operation.WRITE
+        subject = self._subject(item, scope, writes)
+        name = self.name(item.key, item, call)
+        known = self.lineage.records.get(name)
+        if isinstance(subject, Wild) and not item.derived_from and known is None:
+            return  # it names nobody and leads nowhere
+        purpose = self._digest("purpose", item.purpose) if item.purpose is not None else scope.purpose
         path = self._path(item, scope)
         if known is not None:
             born = born or known.born
-            if (known.subject, known.purpose, known.path, known.born) == (subject, purpose, path, born):
+            subject = known.subject if isinstance(subject, Wild) else subject
+            # One record may be kept on two bases; that it is on one of them takes nothing from the other.
+            if known.subject == subject and not isinstance(known.purpose, Wild):
+                purpose = known.purpose if isinstance(purpose, Wild) else purpose | known.purpose
+            same = (known.subject, known.purpose, known.path, known.born) == (subject, purpose, path, born)
+            if same and not (item.derived_from or (writes and item.texts)):
                 return
-        self._known[name] = Owner(subject, purpose, path, born)
+        tenant = self.tenant_of(item, call)
+        sources = [self.lineage.link(key, tenant) for key in item.derived_from]
+        address = Address(item.key, tenant, self.path_of(item, call), {**call.capture, **item.capture})
+        record = Record(name, self.lineage.link(item.key, tenant), subject, purpose, path, born)
+        self.lineage.learn(record, item.texts, sources, address)
 
     def born(self, item: Item, call: Call) -> int:
         """The gate epoch at which a row was written, 0 where that is not known."""
@@ -104,8 +101,11 @@ class Owners:
             purpose = self._digest("purpose", item.purpose)
         elif call.operation is Operation.WRITE and not isinstance(scope.purpose, Wild):
             purpose = scope.purpose  # as with the subject: the answer's row is what the request wrote
-        elif owner is not None and owner.purpose is not ANY:
+        elif owner is not None and not isinstance(owner.purpose, Wild):
             purpose = owner.purpose
+            if call.recalls and not isinstance(scope.purpose, Wild):
+                # It is known to be kept on the basis that is asked for: it is there on that one.
+                purpose = (purpose & scope.purpose) or purpose
         path = self._path(item, scope)
         if path is UNKNOWN and owner is not None:
             path = owner.path
@@ -126,8 +126,8 @@ class Owners:
             return tuple(str(segment) for segment in next(iter(paths)))
         return None
 
-    def _owner(self, key: str, item: Item | None, call: Call) -> Owner | None:
-        return self._known.get(self._name(key, item, call))
+    def _owner(self, key: str, item: Item | None, call: Call) -> Record | None:
+        return self.lineage.records.get(self.name(key, item, call))
 
     def _subject(self, item: Item, scope: Scope, from_request: bool) -> Values:
         if item.subject is not None:
@@ -138,8 +138,8 @@ class Owners:
 
     def _path(self, item: Item, scope: Scope) -> Paths:
         if item.path is not None:
-            digested: Paths = self.digested(Scope(path=frozenset({_atoms(item.path)}))).path
-            return digested
+            short = len(item.path) <= SEGMENTS and sum(map(len, item.path)) <= LENGTH
+            return self._placed(item.path) if short else self._fresh_path(item.path)
         return UNKNOWN if isinstance(scope.path, Wild) else scope.path
 
     def _digest(self, kind: str, value: str) -> Values:
@@ -149,16 +149,48 @@ class Owners:
     def _fresh(self, kind: str, value: str) -> Values:
         return frozenset({self._keyring.pseudonym(kind, value)})
 
-    def _name(self, key: str, item: Item | None, call: Call) -> bytes:
-        # A key is one record's only within its tenant and its path.
-        tenant = item.tenant if item is not None else None
+    def _fresh_path(self, path: tuple[str, ...]) -> Paths:
+        return frozenset({self._keyring.pseudonymise_path(path)})
+
+    def tenant_of(self, item: Item | None, call: Call) -> str | None:
+        """The raw tenant that a record lies in; None where neither it nor its address names one."""
+        if item is not None and item.tenant is not None:
+            return item.tenant
         tenants = call.scope.tenant
-        if tenant is None and not isinstance(tenants, Wild) and len(tenants) == 1:
-            tenant = str(next(iter(tenants)))
+        return str(next(iter(tenants))) if not isinstance(tenants, Wild) and len(tenants) == 1 else None
+
+    def name(self, key: str, item: Item | None, call: Call) -> bytes:
+        """The digest that a record is known by: a key is one record's only within its tenant and its path."""
+        tenant = self.tenant_of(item, call)
         path = self.path_of(item, call)
         place = ("-" if tenant is None else f"+{tenant}", *(("-",) if path is None else ("+", *path)))
         return self._keyring.pseudonym("owner", record_name(place, key))
 
 
-def _atoms(path: tuple[str, ...]) -> Path:
-    return tuple(path)
+def written(call: Call, answered: Iterable[Item]) -> tuple[Item, ...]:
+    """The rows of a write with what the request said of each: the answer mostly names no more than a key."""
+    asked, rows = call.items, tuple(answered)
+    if not asked:
+        keyed = rows
+        if not rows and not isinstance(call.scope.key, Wild):
+            keyed = tuple(Item(-1, key=str(key)) for key in call.scope.key)
+        return tuple(_with(row, call.texts, call.derived_from) for row in keyed)
+    by_key = {item.key: item for item in asked if item.key is not None}
+    paired = []
+    for place, row in enumerate(rows):
+        same = by_key.get(row.key or "") or (asked[place] if len(asked) == len(rows) else None)
+        if same is not None:
+            row = replace(row, subject=row.subject if row.subject is not None else same.subject)
+            paired.append(_with(row, same.texts, same.derived_from))
+        else:  # which row it was is not known: it may have any of the sources
+            every = tuple(dict.fromkeys(key for item in asked for key in item.derived_from))
+            paired.append(_with(row, (), every))
+    given = {row.key for row in rows}
+    return (*paired, *(item for item in asked if item.key is not None and item.key not in given))
+
+
+def _with(row: Item, texts: tuple[str, ...], sources: tuple[str, ...]) -> Item:
+    if not texts and not sources:
+        return row
+    every = tuple(dict.fromkeys((*row.derived_from, *sources)))
+    return replace(row, texts=row.texts or texts, derived_from=every)

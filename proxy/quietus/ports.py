@@ -6,9 +6,9 @@ bring a virtual clock and the embedded legacy store.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from quietus.core.events import Draft, Event
 from quietus.core.exchange import Headers, Reply, Request
@@ -105,6 +105,31 @@ class Ledger(Protocol):
 
     async def close(self) -> None:
         """Flushes and lets go."""
+
+
+class LineageFault(Exception):
+    """The lineage file cannot be read or written; the message says what to do. Nothing is gated by it."""
+
+
+class LineageLog(Protocol):
+    """Where the lineage lies at rest: one row of digests for each record. Raises LineageFault."""
+
+    async def open(self, check: str, serving: bool) -> Mapping[str, Any]:
+        """Opens or makes it; what it says of itself. `check` tells the keys that it was written with apart:
+        one of other keys is emptied. `serving`: it counts as unclean until it is closed.
+        """
+
+    async def rows(self) -> list[tuple[bytes, bytes]]:
+        """Every record: its name and its form."""
+
+    async def newer(self) -> tuple[list[tuple[bytes, bytes]], Mapping[str, Any]]:
+        """What another process has written since the last look, and what the file says of itself."""
+
+    async def write(self, rows: Sequence[tuple[bytes, bytes]], meta: Mapping[str, Any]) -> None:
+        """Writes records (an empty form removes one) and facts, all or nothing."""
+
+    async def close(self) -> None:
+        """Lets go, and says that nothing is missing."""
 
 
 class UpstreamError(Exception):

@@ -251,9 +251,19 @@ def _make(path: Path) -> None:
         ) from None
 
 
+def open_to_others(found: os.stat_result) -> bool:
+    """Whether a file may be read by whom it is not for.
+
+    A file of our own must be ours alone. One that another owns and lets our group read is how Kubernetes
+    hands a Secret to a process that is not root (owner root, mode 0440, group of the pod).
+    """
+    ours = found.st_uid == os.geteuid()
+    return bool(found.st_mode & (0o077 if ours else 0o037))
+
+
 def _load(path: Path) -> dict[str, bytes]:
     try:
-        if path.stat().st_mode & 0o077:
+        if open_to_others(path.stat()):
             raise KeysRefused(f"the keys file {path} is open to others: chmod 600 {path}")
         document: Any = json.loads(path.read_bytes())
         if document["version"] != _VERSION:

@@ -177,6 +177,12 @@ class HealthSettings(_Section):
     listen: Listen | None = Field(default=None, description="where only `/startupz`, `/healthz` and `/readyz` are answered; nowhere when not given")
 
 
+class MetricsSettings(_Section):
+    """A listener for Prometheus, which comes from another pod and has no business with the admin API."""
+
+    listen: Listen | None = Field(default=None, description="where only `/metrics` is answered; nowhere but on the admin port when not given")
+
+
 class Limits(_Section):
     """What is bounded, and where."""
 
@@ -215,6 +221,7 @@ class Settings(_Section):
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
     health: HealthSettings = HealthSettings()
+    metrics: MetricsSettings = MetricsSettings()
     workers: Literal[1] = Field(default=1, description="processes that serve; one, until replicas share a ledger")
 
     @property

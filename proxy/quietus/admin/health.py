@@ -7,6 +7,7 @@ from aiohttp import web
 from quietus.admin.office import OFFICE
 from quietus.assembly import Parts
 from quietus.erasures import Erasures
+from quietus.metrics import Metrics
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -50,6 +51,17 @@ def build_probes(parts: Parts) -> web.Application:
     app.router.add_get("/startupz", _startupz)
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", _readyz)
+    return app
+
+
+def build_metrics(families: Metrics) -> web.Application:
+    """The listener for Prometheus: `/metrics`, and nothing else."""
+
+    async def page(_request: web.Request) -> web.StreamResponse:
+        return web.Response(body=families.render(), headers={"Content-Type": TEXT})
+
+    app = web.Application()
+    app.router.add_get("/metrics", page)
     return app
 
 

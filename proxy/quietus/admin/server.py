@@ -81,6 +81,8 @@ class AdminServer:
         self._port = 0
         self._probes_at = settings.health.listen
         self._probes = web.AppRunner(health.build_probes(parts), access_log=None, handle_signals=False)
+        self._metrics_at = settings.metrics.listen
+        self._metrics = web.AppRunner(health.build_metrics(metrics), access_log=None, handle_signals=False)
 
     async def start(self) -> None:
         """Listens. Raises OSError when the address is taken."""
@@ -88,6 +90,9 @@ class AdminServer:
         await self._runner.setup()
         await web.TCPSite(self._runner, host, port).start()
         self._port = int(self._runner.addresses[0][1])
+        if self._metrics_at is not None:
+            await self._metrics.setup()
+            await web.TCPSite(self._metrics, *address(self._metrics_at)).start()
 
     async def start_probes(self) -> None:
         """Listens for the kubelet, before the ledger is loaded. Raises OSError."""
@@ -104,4 +109,5 @@ class AdminServer:
     async def stop(self) -> None:
         """Stops listening and closes what is open."""
         await self._runner.cleanup()
+        await self._metrics.cleanup()
         await self._probes.cleanup()

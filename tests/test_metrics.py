@@ -53,6 +53,11 @@ CONTRACT = {
     "quietus_forget_seconds": {"phase"},
     "quietus_detection_seconds": set(),
     "quietus_build_info": {"version"},
+    "quietus_reloads_total": {"outcome"},
+    "quietus_reload_ok": set(),
+    "quietus_reload_timestamp_seconds": set(),
+    "quietus_certificate_expiry_timestamp_seconds": {"use"},
+    "quietus_attestation_expiry_timestamp_seconds": {"condition"},
 }
 
 

@@ -144,7 +144,7 @@ class Sidecar:
         ))
         self.reloader = Reloader(
             self.active, settings.store.profile, settings.policy, self.log, settings.store.trial,
-            self.parts.exemptions,
+            self.parts.exemptions, self.metrics, self.clock,
         )  # fmt: skip
         self.listener = HttpListener(
             self.parts.gateway,

@@ -115,6 +115,13 @@ _ALL: Final = (
     _histogram("wait_seconds", "Time that calls were held by a wait.", _CALL),
     _histogram("forget_seconds", "Time of the phases of a forget.", _CALL, "phase"),
     _histogram("detection_seconds", "From a write or relapse to its detection.", _LONG),
+    _counter("reloads", "Changes of the profile or policy on disk, by whether they were taken over.", "outcome",
+             outcome=("applied", "refused")),
+    _gauge("reload_ok", "1 while the profile and policy on disk are those that hold; 0 after a refused one."),
+    _gauge("reload_timestamp_seconds", "When the profile and policy that hold were read."),
+    _gauge("certificate_expiry_timestamp_seconds", "When a certificate that is used expires.", "use"),
+    _gauge("attestation_expiry_timestamp_seconds", "When an attestation of the profile expires.",
+           "condition"),
     _gauge("build_info", "1; the version that runs.", "version"),
 )  # fmt: skip
 

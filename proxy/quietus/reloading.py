@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from watchfiles import awatch
 
 from quietus.assembly import Active
 from quietus.documents import DocumentError
 from quietus.policies import load_policy, policy_path
+from quietus.ports import Clock
 from quietus.profiles.faults import ProfileError
 from quietus.profiles.loader import find_profile, load_profile
 from quietus.recording import Log
 from quietus.trials import Exemptions, found_trial
+
+
+class Counted(Protocol):
+    """Where reloads are counted."""
+
+    def count(self, name: str, amount: float = 1, **labels: str) -> None:
+        """Adds to a counter."""
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        """Sets a gauge."""
 
 
 class Reloader:
@@ -21,7 +34,7 @@ class Reloader:
 
     def __init__(
         self, active: Active, profile: str, policy: str, log: Log, trial: Path | None = None,
-        exemptions: Exemptions | None = None,
+        exemptions: Exemptions | None = None, metrics: Counted | None = None, clock: Clock | None = None,
     ) -> None:  # fmt: skip
         self._active = active
         self._profile = profile
@@ -29,6 +42,9 @@ class Reloader:
         self._log = log
         self._trial = trial
         self._exemptions = exemptions
+        self._metrics = metrics
+        self._clock = clock
+        self._holds()
         self.refused = 0
         """New documents that were not taken over."""
         self._seen = self._bytes()
@@ -61,6 +77,9 @@ class Reloader:
         except (DocumentError, ProfileError, OSError) as error:
             self.refused += 1
             self._log.error("reload_refused", error=type(error).__name__)
+            if self._metrics is not None:
+                self._metrics.count("reloads", outcome="refused")
+                self._metrics.set("reload_ok", 0)
             return False
         self._active.profile = profile
         self._active.policy = policy
@@ -68,7 +87,22 @@ class Reloader:
         if self._exemptions is not None:
             self._exemptions.now()
         self._log.info("reloaded")
+        if self._metrics is not None:
+            self._metrics.count("reloads", outcome="applied")
+        self._holds()
         return True
+
+    def _holds(self) -> None:
+        if self._metrics is None:
+            return
+        self._metrics.set("reload_ok", 1)
+        if self._clock is not None:
+            self._metrics.set("reload_timestamp_seconds", self._clock.now())
+        for each in self._active.profile.store.attestations:
+            ends = datetime.combine(each.expires + timedelta(days=1), datetime.min.time(), UTC)
+            self._metrics.set(
+                "attestation_expiry_timestamp_seconds", ends.timestamp(), condition=each.condition
+            )
 
 
 def _existing(folders: Iterable[Path]) -> list[Path]:

@@ -24,6 +24,7 @@ PURE = {"core", "profiles"}
 HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
+    "conversing", "messages",
     "acts", "answers", "arrivals", "attribution", "erasures", "flights", "forgets",
     "forgetting", "gateway", "inquiry", "kept", "lease", "lineage", "outgoing", "owners", "prober", "questions",
     "reconciler", "recording", "release", "rounds", "shapes", "snapshots", "snapshotter", "streams",

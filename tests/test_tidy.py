@@ -89,7 +89,8 @@ def test_what_is_imported_is_declared() -> None:
     declared = {re.split(r"[<>=\[ ]", line)[0].lower() for line in project["dependencies"]}
     declared |= {re.split(r"[<>=\[ ]", line)[0].lower() for line in project["optional-dependencies"]["speed"]}
     named = {"yaml": "pyyaml", "google": "protobuf", "jsonpath": "python-jsonpath", "yarl": "aiohttp",
-             "multidict": "aiohttp", "grpc": "grpcio", "prometheus_client": "prometheus-client"}  # fmt: skip
+             "multidict": "aiohttp", "grpc": "grpcio", "grpc_health": "grpcio-health-checking",
+             "grpc_reflection": "grpcio-reflection", "prometheus_client": "prometheus-client"}  # fmt: skip
     none(
         f"{module.name}:{line}: {name} is not among the dependencies of pyproject.toml"
         for module in house.modules()

@@ -60,14 +60,14 @@ class Arrivals:
         seen = await self._attribute(flight, reading, reply)
         # From here to the return there is no await: what is decided is what leaves.
         if self.blocked(flight):
-            return self._refused_late(flight)
+            return self.refused_late(flight)
         self._born(flight, reading, reply)
         judged = None
         if self._concerned(flight) and reading.call.operation is not Operation.IGNORE:
             judged = self._releaser.judge(flight, reading, reply, seen)
         answered = judged.answered if judged is not None else self._unscreened(reading, reply)
         if self._behind(flight, reading, answered):
-            return self._refused_late(flight)
+            return self.refused_late(flight)
         self._learn(flight, reading, reply, judged, answered)
         if self._raced(flight):
             self._metrics.count("resurrections", vector="race")
@@ -84,12 +84,12 @@ class Arrivals:
         self._flights.release(flight)
         if self.blocked(flight):
             opened.abort()
-            return self._refused_late(flight)
-        if self._screens(flight) and coded(opened):
+            return self.refused_late(flight)
+        if self.screens(flight) and coded(opened):
             opened.abort()
             return problem("unscreenable", rule=flight.decision.rule)
         events = relay(
-            opened, flight, reading, self._releaser, self._profile(), self._leaves, self._screens
+            opened, flight, reading, self._releaser, self._profile(), self._leaves, self.screens
         )
         headers = (*without(opened.headers, FRAMING), *self._releaser.head_marks(flight))
         return Answer(opened.status, headers, events, finish=opened.abort)
@@ -99,7 +99,7 @@ class Arrivals:
         limit = self._limit
         length = header(opened.headers, "content-length")
         known = length is not None and length.isdigit() and int(length) <= limit
-        if known or self._screens(flight) or flight.question.call.operation is Operation.WRITE:
+        if known or self.screens(flight) or flight.question.call.operation is Operation.WRITE:
             return await opened.read(limit)
         chunks = opened.chunks()
         first: list[bytes] = []
@@ -115,12 +115,12 @@ class Arrivals:
         self._flights.release(flight)
         if self.blocked(flight):
             opened.abort()
-            return self._refused_late(flight)
-        if self._screens(flight):
+            return self.refused_late(flight)
+        if self.screens(flight):
             opened.abort()
             raise ReplyTooLarge("the answer is larger than can be screened", sent=True)
         self._metrics.count("bypass", cause="too_large")
-        poured = pour(first, chunks, opened, flight, self._leaves, self._screens)
+        poured = pour(first, chunks, opened, flight, self._leaves, self.screens)
         return Answer(opened.status, without(opened.headers, FRAMING), poured, finish=opened.abort)
 
     async def _attribute(self, flight: Flight, reading: Reading, reply: Reply) -> Answered | None:
@@ -167,7 +167,7 @@ class Arrivals:
         flight.concerned = flight.concerned or self._erasures.gate.concerns(flight.question.scope)
         return flight.concerned
 
-    def _screens(self, flight: Flight) -> bool:
+    def screens(self, flight: Flight) -> bool:
         """Whether what leaves has to be looked at."""
         if self._policy().mode is Mode.OBSERVE or flight.question.call.operation is Operation.IGNORE:
             return False
@@ -183,7 +183,8 @@ class Arrivals:
             return False
         return answered is None or answered.epoch is None or answered.epoch < asked
 
-    def _refused_late(self, flight: Flight) -> Answer:
+    def refused_late(self, flight: Flight) -> Answer:
+        """The refusal of an answer that would have been let through when its call began."""
         self._metrics.count("contaminated_recalls", effect=flight.decision.effect.value)
         return self._releaser.refusal(flight.decision, hint(flight.question))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from quietus.answers import FRAMING, Answer, passed, problem, too_large
@@ -113,21 +113,28 @@ class Gateway:
         except RequestFault as fault:
             if self.observing:
                 return await self._blind(request)
-            return self._fault(fault, request.wire)
+            return self.unread(fault, request.wire)
         try:
             return await self._admit(reading, principal, began)
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            # A fault of ours must not become an open gate; its words may quote the request: only its
-            # type is told.
-            self._log.error("internal_error", exc_info=error, route=reading.call.route)
             if self.observing:
+                self.broken(error, reading.call.route, request.wire)
                 self._metrics.count("bypass", cause="internal")
                 return await self._blind(request)
-            return self.refuse("internal", wire=request.wire)
+            return self.broken(error, reading.call.route, request.wire)
 
-    def _fault(self, fault: RequestFault, wire: Wire) -> Answer:
+    def broken(self, error: Exception, route: str, wire: Wire) -> Answer:
+        """The refusal for a fault of ours: it must not become an open gate.
+
+        The fault's words may quote the request: only its type is told.
+        """
+        self._log.error("internal_error", exc_info=error, route=route)
+        return self.refuse("internal", wire=wire)
+
+    def unread(self, fault: RequestFault, wire: Wire) -> Answer:
+        """The refusal of what cannot be read in exactly one way."""
         answer = problem(fault.problem, fault.detail)
         if fault.status is not None:
             answer.status = fault.status
@@ -136,23 +143,41 @@ class Gateway:
 
     async def _admit(self, reading: Reading, principal: str, began: float) -> Answer:
         call = reading.call
-        if call.route == UNMAPPED:
-            self._shapes.saw(reading.request)
-            self._metrics.count("unclassified", wire=reading.request.wire)
-        for _ in reading.unreadable:
-            self._metrics.count("unreadable_fields", route=call.route)
-        question = self.question(call, principal)
         if call.operation is Operation.FORGET:
-            return await self._desk.forget(question, reading, principal)
+            self._note(reading)
+            if reading.request.wire == "grpc":
+                # The deadline is the client's: the forget goes on when that client has long been gone.
+                patient = without(reading.request.headers, frozenset({"grpc-timeout"}))
+                reading = replace(reading, request=replace(reading.request, headers=patient))
+            return await self._desk.forget(self.question(call, principal), reading, principal)
+        entered = await self.enter(reading, principal, began)
+        if isinstance(entered, Answer):
+            return entered
+        if call.operation is Operation.WRITE:
+            return await self._to_its_end(self._forward(*entered, reading))
+        return await self._forward(*entered, reading)
+
+    async def enter(
+        self, reading: Reading, principal: str, began: float | None = None
+    ) -> tuple[Question, Decision] | Answer:
+        """Counts and decides a call. Where it may go on: its question and its decision; else the refusal."""
+        began = self._clock.monotonic() if began is None else began
+        self._note(reading)
+        question = self.question(reading.call, principal)
         decision = self.decide(question)
         if decision.effect is Effect.WAIT and decision.mode is Mode.ENFORCE:
             decision = await self._wait(question, decision)
-        self._recorder.call(call, decision, self._clock.monotonic() - began, reading.request.wire)
+        self._recorder.call(reading.call, decision, self._clock.monotonic() - began, reading.request.wire)
         if decision.refuses and decision.mode is Mode.ENFORCE:
             return self._refusal(question, decision)
-        if call.operation is Operation.WRITE:
-            return await self._to_its_end(self._forward(question, decision, reading))
-        return await self._forward(question, decision, reading)
+        return question, decision
+
+    def _note(self, reading: Reading) -> None:
+        if reading.call.route == UNMAPPED:
+            self._shapes.saw(reading.request)
+            self._metrics.count("unclassified", wire=reading.request.wire)
+        for _ in reading.unreadable:
+            self._metrics.count("unreadable_fields", route=reading.call.route)
 
     @staticmethod
     async def _to_its_end(forward: Coroutine[Any, Any, Answer]) -> Answer:

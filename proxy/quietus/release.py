@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,7 +96,10 @@ class Releaser:
                 answered = self._profile().answer(reading, reply)
             except Unreadable:
                 return Judged(Screening(), None, unreadable=bool(reply.body))
-        return Judged(self.screen(flight, reading, answered), answered)
+        found = self.screen(flight, reading, answered)
+        if any(self.tells(text, flight.question.scope) for text in beside_the_body(reply)):
+            found = replace(found, outside=True)
+        return Judged(found, answered)
 
     def screen(self, flight: Flight, reading: Reading, answered: Answered) -> Screening:
         """Screens the rows and scalars of one answer, or of one event of a stream."""
@@ -150,6 +154,10 @@ class Releaser:
             self._leaked(screening.erased, flight.started)
         return bool(screening.dropped) or screening.outside
 
+    def leak(self, erased: Iterable[Erasure], flight: Flight) -> None:
+        """Tells of erased items that were met in an answer."""
+        self._leaked(erased, flight.started)
+
     def tells(self, text: str, scope: Scope) -> bool:
         """Whether a text, of whatever place, says something of who was erased in the tenant of a call."""
         here = Scope(tenant=ANY if isinstance(scope.tenant, Wild) else scope.tenant)
@@ -179,7 +187,7 @@ class Releaser:
             return self._as_it_came(flight, reply)
         if judged.unreadable:
             if enforced and recalls:
-                return self._unscreenable(decision)
+                return self.unscreenable(decision)
             return self._as_it_came(flight, reply)
         screening = judged.screening
         if screening.erased:
@@ -187,7 +195,7 @@ class Releaser:
         if not enforced:
             return self._as_it_came(flight, reply)
         if screening.outside:
-            return self._outside(decision, screening)
+            return self.outside(decision, screening)
         drop = screening.dropped
         answered = judged.answered
         if decision.effect is Effect.EMPTY and answered is not None:
@@ -214,10 +222,12 @@ class Releaser:
         self._metrics.count("contaminated_recalls", effect=flight.decision.effect.value)
         return marks(flight.decision, dropped, self._disclose())
 
-    def _unscreenable(self, decision: Decision) -> Answer:
+    def unscreenable(self, decision: Decision) -> Answer:
+        """The refusal of an answer that cannot be looked at."""
         return problem("unscreenable", rule=decision.rule, headers=(decision_header(decision),))
 
-    def _outside(self, decision: Decision, screening: Screening) -> Answer:
+    def outside(self, decision: Decision, screening: Screening) -> Answer:
+        """The refusal of an answer that tells of the erased where nothing can be taken out."""
         unsettled = [e for e in screening.erased if e.unsettled]
         if not unsettled:
             return self._quarantined(decision)
@@ -231,3 +241,17 @@ class Releaser:
     def _quarantined(self, decision: Decision) -> Answer:
         header = decision_header(decision, PROBLEMS["record-quarantined"].reason.value)
         return problem("record-quarantined", rule=decision.rule, headers=(header,))
+
+
+def beside_the_body(reply: Reply) -> Iterator[str]:
+    """The texts that a reply of gRPC holds outside of its message: its status, its metadata."""
+    if reply.code is None:
+        return
+    if reply.reason:
+        yield reply.reason
+    for name, value in (*reply.headers, *reply.trailers):
+        if name.endswith("-bin"):
+            # Whatever message it is, its texts stand in it as they are, between bytes that are no letters.
+            yield b64decode(value + "=" * (-len(value) % 4)).decode("utf-8", "replace")
+        else:
+            yield value

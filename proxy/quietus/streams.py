@@ -136,17 +136,7 @@ class Window:
         return self._releaser.tells(text, self._flight.question.scope)
 
     def _crosses(self, values: dict[str, str]) -> bool:
-        """Whether a value, together with those that stood in its place before, says what none says alone."""
-        joints: set[str] = set()
-        for place, value in values.items():
-            pieces = [held[place] for _, held in self.events if place in held]
-            for glue in (" ", "") if pieces else ():
-                joints.add(_seam(glue.join(pieces), value, glue))
-                whole = (glue.join([*pieces[start:], value]) for start in range(len(pieces)))
-                joints.update(text for text in whole if len(text.split()) < SHORTEST)
-        last = self.events[-1][1].values()
-        joints.update(_seam(left, right, " ") for left in last for right in values.values())
-        return any(self._tells(joint) for joint in joints)
+        return crosses(values, [held for _, held in self.events], self._tells)
 
     def _erased(self, event: bytes) -> bool:
         for line in _LINE.split(event):
@@ -161,6 +151,19 @@ class Window:
         except Unreadable:
             return True  # what cannot be read cannot be shown to be free of the erased
         return self._releaser.event_dropped(self._flight, self._reading, answered)
+
+
+def crosses(values: dict[str, str], before: list[dict[str, str]], tells: Callable[[str], bool]) -> bool:
+    """Whether a text, together with those that stood in its place before, says what none says alone."""
+    joints: set[str] = set()
+    for place, value in values.items():
+        pieces = [held[place] for held in before if place in held]
+        for glue in (" ", "") if pieces else ():
+            joints.add(_seam(glue.join(pieces), value, glue))
+            whole = (glue.join([*pieces[start:], value]) for start in range(len(pieces)))
+            joints.update(text for text in whole if len(text.split()) < SHORTEST)
+    joints.update(_seam(left, right, " ") for left in before[-1].values() for right in values.values())
+    return any(tells(joint) for joint in joints)
 
 
 def _seam(left: str, right: str, glue: str) -> str:
@@ -179,6 +182,11 @@ def _values(data: bytes) -> dict[str, str]:
         document = json.loads(text)
     except (ValueError, RecursionError):
         return {"": text} if text else {}
+    return texts_of(document)
+
+
+def texts_of(document: object) -> dict[str, str]:
+    """The texts of a document by their place in it."""
     found: dict[str, str] = {}
     queue: list[tuple[str, object]] = [("$", document)]
     while queue:

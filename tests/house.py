@@ -26,9 +26,9 @@ HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "docum
 ENGINE = {
     "conversing", "messages",
     "acts", "answers", "arrivals", "attribution", "erasures", "flights", "forgets",
-    "forgetting", "gateway", "inquiry", "kept", "lease", "lineage", "outgoing", "owners", "prober", "questions",
-    "reconciler", "recording", "release", "rounds", "shapes", "snapshots", "snapshotter", "streams",
-    "timetable", "trials", "views",
+    "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage", "outgoing", "owners", "prober",
+    "questions", "reconciler", "recording", "release", "rounds", "shapes", "snapshots", "snapshotter",
+    "streams", "timetable", "trials", "views",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}

@@ -12,6 +12,7 @@ from quietus.arrivals import Arrivals
 from quietus.attribution import Attribution
 from quietus.core.decision import decide
 from quietus.core.erasure import Erasure
+from quietus.core.orders import Orders
 from quietus.core.policy import Policy
 from quietus.core.screening import Screener
 from quietus.core.verdict import Verdict, verdict_of
@@ -21,6 +22,7 @@ from quietus.forgets import ForgetLimits, Forgets
 from quietus.forgetting import DeskLimits, ForgetDesk
 from quietus.gateway import Gateway, GatewayLimits
 from quietus.inquiry import Inquiry
+from quietus.intents import Intents
 from quietus.keys import Keyring
 from quietus.lineage import Lineage
 from quietus.owners import Owners
@@ -82,7 +84,13 @@ class Parts:
 
     def verdict(self, erasure: Erasure) -> Verdict:
         """The verdict on an erasure under the profile's unexpired attestations."""
-        return verdict_of(erasure, attested(self.active.profile, self.erasures.clock.now()))
+        return judged(erasure, self.active.profile, self.erasures.gate.orders, self.erasures.clock.now())
+
+
+def judged(erasure: Erasure, profile: Profile, orders: Orders, now: float) -> Verdict:
+    """The verdict on an erasure at a Unix second, under a profile and the orders of people."""
+    overridden = orders.overridden(erasure.predicate, now)
+    return verdict_of(erasure, attested(profile, now), overridden=overridden)
 
 
 def attested(profile: Profile, now: float) -> frozenset[str]:
@@ -125,9 +133,9 @@ class Surroundings:
         """The policy in force."""
         return self.active.policy
 
-    def verdict(self, erasure: Erasure) -> Verdict:
-        """The verdict on an erasure under the profile's unexpired attestations."""
-        return verdict_of(erasure, attested(self.active.profile, self.clock.now()))
+    def verdict(self, erasure: Erasure, orders: Orders) -> Verdict:
+        """The verdict on an erasure under the profile's unexpired attestations and the orders that stand."""
+        return judged(erasure, self.active.profile, orders, self.clock.now())
 
 
 def assemble(around: Surroundings) -> Parts:
@@ -145,15 +153,17 @@ def assemble(around: Surroundings) -> Parts:
     prober = Prober(around.profile, around.upstream, owners, screener, clock, bounds.probes, metrics)
     snapshotter = _snapshotter(around, erasures, owners, prober)
     exemptions = Exemptions(around.profile, lambda: around.active.trial, clock.now, around.log)
+    intents = Intents(
+        erasures, around.profile, around.policy, snapshotter, around.new_id, lambda: exemptions.now().holds
+    )
     forgets = Forgets(
-        erasures, around.profile, around.policy, around.upstream, snapshotter, flights, bounds.forgets,
-        metrics, around.new_id, lambda: exemptions.now().holds,
-    )  # fmt: skip
+        erasures, around.profile, around.upstream, snapshotter, flights, bounds.forgets, metrics, intents
+    )
     rounds = Rounds(prober, metrics, bounds.replicas)
     inquiry = Inquiry(erasures, rounds, snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
         erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy,
-        around.verdict,
+        lambda erasure: around.verdict(erasure, erasures.gate.orders),
     )
     releaser = Releaser(
         erasures, around.profile, owners, screener, metrics, timetable.leaked, timetable.retry_after,
@@ -194,8 +204,8 @@ def _desk(
         around.upstream,
         around.bounds.desk,
         around.metrics,
-        lambda erasure: around.verdict(erasure).word.value,
-        lambda erasure: around.status_view(erasure, around.verdict(erasure)),
+        lambda erasure: around.verdict(erasure, erasures.gate.orders).word.value,
+        lambda erasure: around.status_view(erasure, around.verdict(erasure, erasures.gate.orders)),
         timetable.retry_after,
         releaser.foreign,
     )

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from quietus.core.erasure import Erasure
-from quietus.core.events import Draft, Event, EventType
+from quietus.core.events import Draft, Event
 from quietus.core.fingerprint import Mark
-from quietus.core.gate import Gate
+from quietus.core.gate import INTENTS, Gate
 from quietus.core.states import State
 from quietus.keys import Keyring, SealKey
 from quietus.ports import Clock, Conflict, Head, Ledger, LedgerError, LedgerRefused
@@ -105,7 +105,11 @@ class Erasures:
 
     def all(self) -> Iterable[Erasure]:
         """Every erasure, oldest first."""
-        return self.gate.erasures.values()
+        return (erasure for erasure in self.gate.erasures.values() if not erasure.by_hand)
+
+    def quarantines(self) -> list[Erasure]:
+        """The scopes that people have quarantined and not lifted, oldest first."""
+        return [e for e in self.gate.erasures.values() if e.by_hand and e.unsettled]
 
     async def append(
         self,
@@ -119,7 +123,7 @@ class Erasures:
         """Writes and folds. `expect` is compared and set on: raises Conflict if it has moved on."""
         if expect is not None and self.gate.erasures[expect.id].version != expect.version:
             raise Conflict(f"the erasure has moved on since version {expect.version}")
-        proposed = [self._propose(draft) for draft in drafts if draft.type is EventType.REQUESTED]
+        proposed = [self._propose(draft) for draft in drafts if draft.type in INTENTS]
         work = asyncio.ensure_future(self._write(drafts, expect, marks, secrets, unmark, proposed))
         # What is written must be folded in, also when the caller is cancelled in between.
         return await asyncio.shield(work)
@@ -233,6 +237,6 @@ class Erasures:
     def counts(self) -> dict[State, int]:
         """Erasures by state."""
         found = dict.fromkeys(State, 0)
-        for erasure in self.gate.erasures.values():
+        for erasure in self.all():
             found[erasure.state] += 1
         return found

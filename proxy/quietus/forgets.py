@@ -9,26 +9,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from quietus.core.decision import Question
 from quietus.core.erasure import Erasure
-from quietus.core.events import Draft, EventType, scope_to_facts
-from quietus.core.exchange import Reply, Request
-from quietus.core.policy import Policy
+from quietus.core.events import Draft, EventType
+from quietus.core.exchange import Reply
+from quietus.core.orders import Hold
+from quietus.core.scope import Scope
 from quietus.core.states import State
-from quietus.core.terms import Terms
 from quietus.erasures import Erasures
 from quietus.flights import Flights
-from quietus.kept import kept_reply, kept_request, reply_of, request_of
+from quietus.intents import Intent, Intents, intent_of
+from quietus.kept import kept_reply, reply_of, requests_of
 from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
+from quietus.profiles.acks import Ack, summed
 from quietus.profiles.profile import Profile, Reading
 from quietus.recording import Measures
-from quietus.snapshots import ANSWER, PREDICATE, REQUEST, SNAPSHOT, Predicate, predicate_of
+from quietus.snapshots import ANSWER, PREDICATE, REQUEST, SNAPSHOT, Predicate
 from quietus.snapshotter import Snapshotter
 
 
@@ -36,6 +38,8 @@ class Stage(StrEnum):
     """How far one drive came."""
 
     ANSWERED = "answered"
+    SUPPRESSED = "suppressed"
+    """The store cannot forget this: it is kept from every answer, and nothing was sent."""
     UNCLEAR = "unclear"
     BARRIER = "barrier"
     LEDGER = "ledger"
@@ -58,6 +62,14 @@ class ForgetLimits:
     response_bytes: int = 8 * 1024 * 1024
 
 
+class HeldBack(Exception):
+    """A legal hold forbids the forget; it is recorded, and taken up when the hold ends."""
+
+    def __init__(self, hold: Hold) -> None:
+        super().__init__("a legal hold forbids to erase this")
+        self.hold = hold
+
+
 class Forgets:
     """Opens, joins and drives erasures."""
 
@@ -65,87 +77,89 @@ class Forgets:
         self,
         erasures: Erasures,
         profile: Callable[[], Profile],
-        policy: Callable[[], Policy],
         upstream: Upstream,
         snapshotter: Snapshotter,
         flights: Flights,
         limits: ForgetLimits,
         metrics: Measures,
-        new_id: Callable[[], str],
-        exempt: Callable[[], bool] = lambda: False,
+        intents: Intents,
     ) -> None:
         self._erasures = erasures
         self._profile = profile
-        self._policy = policy
         self._upstream = upstream
         self._snapshotter = snapshotter
         self._flights = flights
         self._limits = limits
         self._metrics = metrics
-        self._new_id = new_id
-        self._exempt = exempt
+        self._intents = intents
         self._driving: dict[str, asyncio.Task[Driven]] = {}
         self._readings: dict[str, Reading] = {}
         self._opening = asyncio.Lock()
         self.client_calls: dict[str, int] = {}
         """Client calls absorbed by each erasure since the start of this process."""
 
-    def joinable(self, question: Question) -> Erasure | None:
+    def joinable(self, scope: Scope) -> Erasure | None:
         """The erasure that an identical or contained forget joins, the newest first."""
         found = [
             e
-            for e in self._erasures.gate.covering(question.scope)
+            for e in self._erasures.gate.covering(scope)
             if not e.readmitted and e.state is not State.RELEASED
         ]
         return max(found, key=lambda e: e.epoch, default=None)
 
     async def open(self, question: Question, reading: Reading, actor: str) -> tuple[Erasure, bool]:
-        """The erasure of a forget and whether it is new. Raises LedgerError: then nothing has happened."""
+        """The erasure of a forget and whether it is new.
+
+        Raises LedgerError: then nothing has happened. Raises HeldBack: it is recorded, and waits.
+        """
         async with self._opening:
-            joined = self.joinable(question)
+            intent = intent_of(
+                question.call, question.scope, reading.request, undrained=self._undrained(question.scope)
+            )
+            await self._withhold(intent, actor)
+            joined = self.joinable(question.scope)
             if joined is not None:
                 self.client_calls[joined.id] = self.client_calls.get(joined.id, 1) + 1
                 return joined, False
-            erasure = await self._request(question, reading, actor)
+            erasure = await self._intents.write(intent, actor)
         self._readings[erasure.id] = reading
         return erasure, True
 
-    async def _request(self, question: Question, reading: Reading, actor: str) -> Erasure:
-        name = self._new_id()
-        predicate = predicate_of(question.call)
-        facts: dict[str, Any] = {
-            "store": self._erasures.store,
-            "predicate": scope_to_facts(question.scope),
-            "terms": asdict(terms_of(self._profile(), self._policy(), exempt=self._exempt())),
-            "label": predicate.kind,
-            "basis": question.call.basis or "",
-            "undrained": self._undrained(question),
-        }
-        secrets = [
-            self._erasures.new_key(name),
-            self._erasures.seal(name, PREDICATE, predicate.seal()),
-            self._erasures.seal(name, REQUEST, kept_request(reading.request)),
-        ]
-        marks = [(name, mark) for mark in self._snapshotter.first_marks(predicate)]
-        now = self._erasures.clock.now()
-        draft = Draft(EventType.REQUESTED, name, now, actor, facts, gate=True)
-        await self._erasures.append([draft], marks=marks, secrets=secrets)
-        return self._erasures.gate.erasures[name]
+    async def demand(self, intent: Intent, actor: str) -> tuple[Erasure, bool]:
+        """The erasure that an operator demands, and whether it is new; the reconciler drives it.
+
+        Raises LedgerError, HeldBack.
+        """
+        async with self._opening:
+            await self._withhold(intent, actor)
+            joined = self.joinable(intent.scope)
+            if joined is not None:
+                return joined, False
+            return await self._intents.write(
+                replace(intent, undrained=self._undrained(intent.scope)), actor
+            ), True
+
+    async def _withhold(self, intent: Intent, actor: str) -> None:
+        holds = self._erasures.gate.orders.holding(intent.scope)
+        if holds:
+            await self._intents.defer(intent, holds[0], actor)
+            raise HeldBack(holds[0])
 
     async def note(self, question: Question, reading: Reading) -> None:
         """Observe mode: notes a forget that the store has acknowledged; it is neither fenced nor probed."""
         async with self._opening:
-            if self.joinable(question) is None:
-                erasure = await self._request(question, reading, "observe")
+            if self.joinable(question.scope) is None:
+                intent = intent_of(question.call, question.scope, reading.request, observed=True)
+                erasure = await self._intents.write(intent, "observe")
                 await self._erasures.append(
                     [self._draft(erasure, EventType.ACCEPTED, {"outcome": "observed", "claim": {}})]
                 )
                 await self._erasures.destroy(erasure.id)
 
-    def _undrained(self, question: Question) -> dict[str, float]:
+    def _undrained(self, scope: Scope) -> dict[str, float]:
         clock = self._erasures.clock
         now, wall = clock.monotonic(), clock.now()
-        return {w.name: wall + w.until - now for w in self._flights.unknown_in(question.scope)}
+        return {w.name: wall + w.until - now for w in self._flights.unknown_in(scope)}
 
     # --- driving -------------------------------------------------------------------------------
 
@@ -172,9 +186,11 @@ class Forgets:
             # The snapshot is a gate epoch of its own, with its own barrier; so is a forward taken up again.
             if not await self._flights.drain(erasure.predicate, self._limits.barrier):
                 return Driven(Stage.BARRIER, erasure)
-            request, reading = await self._request_of(erasure)
+            if erasure.dossier.suppressed:
+                return Driven(Stage.SUPPRESSED, erasure)
+            asking = await self._asking(erasure)
             await self._append(erasure, EventType.FORWARDED, {"again": erasure.forwards > 0})
-            return await self._send(self._erasures.gate.erasures[name], request, reading)
+            return await self._send(self._erasures.gate.erasures[name], asking)
         except LedgerError:
             return Driven(Stage.LEDGER, self._erasures.gate.erasures[name])
 
@@ -199,34 +215,36 @@ class Forgets:
         )
         return self._erasures.gate.erasures[erasure.id]
 
-    async def _request_of(self, erasure: Erasure) -> tuple[Request, Reading]:
+    async def _asking(self, erasure: Erasure) -> list[Reading]:
+        """What the store is asked with: the client's own request, or those that stand sealed."""
         first = self._readings.get(erasure.id)
         if first is not None and not erasure.forwards:
-            return first.request, first
+            return [first]
         self._readings.pop(erasure.id, None)
         plain = await self._erasures.unseal(erasure.id, REQUEST)
         if not plain:
             raise LedgerError("the forget's request is gone: retry it by hand or release the erasure")
-        request = request_of(plain)
-        return request, self._profile().read(request)
+        return [self._profile().read(request) for request in requests_of(plain)]
 
-    async def _send(self, erasure: Erasure, request: Request, reading: Reading) -> Driven:
+    async def _send(self, erasure: Erasure, asking: list[Reading]) -> Driven:
         first = erasure.forwards == 1 and erasure.id in self._readings
         permit = Granted(Purpose.CLIENT if first else Purpose.FORGET)
-        self._metrics.count("forget_calls", side="upstream")
         began = self._erasures.clock.monotonic()
-        try:
-            opened = await self._upstream.open(outgoing(request), permit)
-            reply = await opened.read(self._limits.response_bytes)
-        except UpstreamError:
-            await self._append(erasure, EventType.UNCLEAR, {"cause": "no answer"})
-            return Driven(Stage.UNCLEAR, self._now(erasure))
+        heard: list[tuple[Ack, Reply]] = []
+        for reading in asking:
+            self._metrics.count("forget_calls", side="upstream")
+            try:
+                opened = await self._upstream.open(outgoing(reading.request), permit)
+                reply = await opened.read(self._limits.response_bytes)
+            except UpstreamError:
+                await self._append(erasure, EventType.UNCLEAR, {"cause": "no answer"})
+                return Driven(Stage.UNCLEAR, self._now(erasure))
+            heard.append((self._profile().ack(reading, reply), reply))
         # How fast a store acknowledges is exported, and is evidence of nothing.
         self._metrics.observe("forget_seconds", self._erasures.clock.monotonic() - began, phase="ack")
-        return await self._judge(erasure, reply, reading)
+        return await self._judge(erasure, summed([ack for ack, _ in heard]), heard[-1][1])
 
-    async def _judge(self, erasure: Erasure, reply: Reply, reading: Reading) -> Driven:
-        ack = self._profile().ack(reading, reply)
+    async def _judge(self, erasure: Erasure, ack: Ack, reply: Reply) -> Driven:
         if ack.outcome == "unclear" or (ack.outcome == "refused" and erasure.forwards > 1):
             await self._append(erasure, EventType.UNCLEAR, {"cause": ack.outcome, "status": reply.status})
             return Driven(Stage.UNCLEAR, self._now(erasure), reply)
@@ -266,20 +284,3 @@ class Forgets:
 
     async def _append(self, erasure: Erasure, kind: EventType, facts: dict[str, Any]) -> None:
         await self._erasures.append([self._draft(erasure, kind, facts)])
-
-
-def terms_of(profile: Profile, policy: Policy, *, exempt: bool = False) -> Terms:
-    """The terms that an erasure begun now is judged by.
-
-    `exempt`: a passing, unexpired trial has shown that this store forgets at once. Then nothing is waited
-    for before the clean rounds; probes and the check at release stay as they are.
-    """
-    store = profile.store
-    return Terms(
-        settling_interval=0.0 if exempt else store.settling_interval,
-        effectuation_bound=store.bound,
-        clean_rounds=store.clean_rounds,
-        watch_for=policy.watch.seconds,
-        patrol_every=policy.watch.patrol_seconds,
-        claims_completion=store.claims_completion,
-    )

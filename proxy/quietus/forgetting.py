@@ -18,14 +18,16 @@ from quietus.core.scope import Wild
 from quietus.core.states import State
 from quietus.core.verdict import Word
 from quietus.erasures import Erasures
-from quietus.forgets import Driven, Forgets, Stage
+from quietus.forgets import Driven, Forgets, HeldBack, Stage
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
 from quietus.profiles.profile import Reading
 from quietus.recording import Measures
+from quietus.views import stamp
 
 STATUS_PATH = "/.well-known/quietus/erasures/"
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?(?:$|[,;\s])", re.IGNORECASE)
+_HELD = "a legal hold stands until {}; the demand is recorded, and taken up with its date when the hold ends"
 _SUCCESS = frozenset({200, 201, 202, 204})
 
 
@@ -105,6 +107,8 @@ class ForgetDesk:
             erasure, fresh = await self._forgets.open(question, reading, principal)
         except LedgerError:
             return problem("ledger-unavailable", rule=decision.rule, retry_after=1.0)
+        except HeldBack as held:
+            return problem("legal-hold", _HELD.format(stamp(held.hold.until)), rule=decision.rule)
         reply: Reply | None
         if fresh or self._forgets.driving(erasure.id) is not None:
             outcome = await self._driven(erasure)
@@ -194,7 +198,7 @@ class ForgetDesk:
         except UpstreamError as error:
             name = "outcome-unknown" if error.sent else "upstream-unavailable"
             return problem(name, retry_after=1.0)
-        if 200 <= reply.status < 300 and self._forgets.joinable(question) is None:
+        if 200 <= reply.status < 300 and self._forgets.joinable(question.scope) is None:
             try:
                 await self._forgets.note(question, reading)
             except LedgerError:

@@ -29,20 +29,27 @@ class Words:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._held: frozenset[str] = frozenset()
+        self._standing: frozenset[str] = frozenset()
+        self._now = 0.0
         self._known: dict[str, tuple[Erasure, str]] = {}
 
     def begin(self, now: float) -> None:
-        """A new look: an attestation may have expired since the last one."""
+        """A new look: an attestation or an override may have expired since the last one."""
+        self._now = now
         held = attested(self._parts.active.profile, now)
-        if held != self._held:
-            self._held = held
+        orders = self._parts.erasures.gate.orders
+        standing = frozenset(o.id for o in orders.overrides.values() if o.during(now, now))
+        if (held, standing) != (self._held, self._standing):
+            self._held, self._standing = held, standing
             self._known.clear()
 
     def of(self, erasure: Erasure) -> str:
         """The word on one erasure."""
         known = self._known.get(erasure.id)
         if known is None or known[0] is not erasure:
-            known = self._known[erasure.id] = (erasure, verdict_of(erasure, self._held).word.value)
+            overridden = self._parts.erasures.gate.orders.overridden(erasure.predicate, self._now)
+            word = verdict_of(erasure, self._held, overridden=overridden).word.value
+            known = self._known[erasure.id] = (erasure, word)
         return known[1]
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
-from quietus.core.exchange import Headers, Reply, Request, Wire
+from quietus.core.exchange import Headers, Reply, Request
 
 CREDENTIAL: Final = re.compile(
     r"authorization|cookie|token|secret|credential|password|session|signature|api-?key|access-?key",
@@ -16,18 +17,27 @@ CREDENTIAL: Final = re.compile(
 What makes a repeat recognisable to the store (an idempotency key, say) is kept."""
 
 
-def kept_request(request: Request) -> bytes:
-    """The request without the client's credentials, as bytes to be sealed."""
+def kept_requests(requests: Sequence[Request]) -> bytes:
+    """The requests without the client's credentials, as bytes to be sealed."""
+    return json.dumps([_kept(request) for request in requests]).encode()
+
+
+def _kept(request: Request) -> dict[str, Any]:
     headers = [pair for pair in request.headers if not CREDENTIAL.search(pair[0])]
     kept = {"method": request.method, "target": request.target, "headers": headers, "wire": request.wire}
-    return json.dumps({**kept, "body": request.body.hex()}).encode()
+    return {**kept, "body": request.body.hex()}
 
 
-def request_of(plain: bytes) -> Request:
-    """The inverse of `kept_request`."""
-    raw = json.loads(plain)
-    wire: Wire = "grpc" if raw.get("wire") == "grpc" else "http"
-    return Request(raw["method"], raw["target"], _headers(raw["headers"]), bytes.fromhex(raw["body"]), wire)
+def requests_of(plain: bytes) -> list[Request]:
+    """The inverse of `kept_requests`; a ledger of before holds a single one."""
+    found = json.loads(plain)
+    return [
+        Request(
+            raw["method"], raw["target"], _headers(raw["headers"]), bytes.fromhex(raw["body"]),
+            raw.get("wire", "http"),
+        )
+        for raw in (found if isinstance(found, list) else [found])
+    ]
 
 
 def kept_reply(reply: Reply) -> bytes:

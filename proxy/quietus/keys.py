@@ -154,6 +154,15 @@ class Keyring:
         """An Ed25519 signature over the use and the data: see `signed_bytes`."""
         return self._signing.sign(signed_bytes(use, data))
 
+    def salt(self, erasure: str) -> bytes:
+        """16 bytes that only the keys' holder can name: for the commitment in an erasure's receipt."""
+        return self._mac("receipt-salt", erasure.encode())
+
+    @property
+    def signing_id(self) -> str:
+        """The id of the key that signs."""
+        return next(name for name in self.ids if name.startswith("signing-"))
+
     @property
     def public_key(self) -> bytes:
         """The 32 raw bytes of the key that signatures are checked with."""

@@ -132,7 +132,7 @@ class Releaser:
 
     def foreign(self, question: Question, reading: Reading, reply: Reply, own: str) -> bool:
         """Whether the answer to a forget tells of somebody else who was erased, or cannot be read."""
-        if not reply.body or all(e.id == own for e in self._erasures.all() if e.tombstoned):
+        if not reply.body or all(e.id == own for e in self._gate.erasures.values() if e.tombstoned):
             return False
         try:
             found = self._screened(reading, self._profile().answer(reading, reply), question.scope, own)

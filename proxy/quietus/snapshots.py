@@ -31,6 +31,18 @@ class Predicate:
     path: tuple[tuple[str, ...], ...] = ()
     key: tuple[str, ...] = ()
     capture: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    """Other names of the subject, as they may stand in texts: they are screened for, not asked with."""
+
+    def named(self) -> dict[str, Any]:
+        """What it names, as a receipt commits to it."""
+        return {
+            "tenant": list(self.tenant),
+            "subject": list(self.subject),
+            "purpose": list(self.purpose),
+            "path": ["/".join(path) for path in self.path],
+            "key": list(self.key),
+        }
 
     @property
     def kind(self) -> str:
@@ -83,6 +95,7 @@ class Predicate:
             path=tuple(tuple(path) for path in raw["path"]),
             key=tuple(raw["key"]),
             capture=raw["capture"],
+            aliases=tuple(raw.get("aliases", ())),
         )
 
 

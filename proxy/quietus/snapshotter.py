@@ -105,7 +105,8 @@ class Snapshotter:
                 alias = alias_mark(subject, self._digest)
                 if alias is not None:
                     found.append(alias)
-        return found
+        marks = (alias_mark(alias, self._digest) for alias in predicate.aliases)
+        return [*found, *(mark for mark in marks if mark is not None)]
 
     async def _take(self, predicate: Predicate, snapshot: Snapshot) -> None:
         await self._enumerate(predicate, snapshot)

@@ -125,6 +125,8 @@ class Timetable:
             self.writes.pop((erasure.id, event.facts["write"]), None)
 
     def _noticed(self, erasure: Erasure, event: Event) -> None:
+        if erasure.by_hand:
+            return  # nothing is due: it stays until people lift it
         now = self._clock.monotonic()
         self._writes(erasure, event)
         progress = self.standing.get(erasure.id)

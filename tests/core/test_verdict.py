@@ -182,4 +182,4 @@ def test_acknowledgement_alone_changes_no_surface_and_no_verdict() -> None:
 
 
 def test_overridden_erasure_is_unconfirmed() -> None:
-    assert verdict_of(replace(settled(), overridden=True), COMPLETE).word is Word.UNCONFIRMED
+    assert verdict_of(settled(), COMPLETE, overridden=True).word is Word.UNCONFIRMED

@@ -10,7 +10,7 @@ import pytest
 
 from quietus.core.states import State
 from quietus.core.trial_conclusion import conclude_trial
-from quietus.forgets import terms_of
+from quietus.intents import terms_of
 from quietus.legacy.faults import Faults
 from quietus.policies import load_policy
 from quietus.profiles.loader import find_profile, load_profile, parse_profile

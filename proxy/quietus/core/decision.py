@@ -9,6 +9,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.gate import Gate, Relation
 from quietus.core.operations import UNMAPPED, Call, Operation
 from quietus.core.policy import Effect, Facts, Mode, Policy, Rule, Vector, strictness
+from quietus.core.replacing import replacer
 from quietus.core.scope import Paths, Scope, Wild, is_prefix
 from quietus.core.states import State
 
@@ -52,6 +53,9 @@ class Decision:
         return self.effect in (Effect.BLOCK, Effect.REJECT, Effect.REFUSE)
 
 
+_case = replacer(Facts)
+
+
 def decide(question: Question, gate: Gate, policy: Policy) -> Decision:
     """The decision for a call as the gate stands now. Of several erasures the strictest answer wins."""
     operation = question.call.operation
@@ -90,7 +94,7 @@ def _decide(
         effect=rule.effect,
         rule=rule.name,
         mode=_mode(rule, policy),
-        problem=_problem(question, facts, rule.effect),
+        problem=_problem(question, facts, rule.effect, erasure),
         erasures=tuple(pair[0] for pair in ordered),
         relation=facts.erasure,
         vectors=facts.write,
@@ -150,10 +154,10 @@ def _cases(
         write = base.write | _quarantine(erasure, operation, question.scope.path)
         if erasure.readmitted and erasure.settled_once and how is Relation.INSIDE:
             how = Relation.WIDER  # a subject let in again is screened; their scope is not shut
-        yield replace(base, erasure=how, state=erasure.state, subject=subject, write=write), erasure
+        yield _case(base, erasure=how, state=erasure.state, subject=subject, write=write), erasure
     if operation is Operation.WRITE:
         for erasure in question.named:
-            yield replace(base, erasure=Relation.WIDER, state=erasure.state), erasure
+            yield _case(base, erasure=Relation.WIDER, state=erasure.state), erasure
 
 
 def _of_writers(question: Question, base: Facts, gate: Gate) -> Iterable[tuple[Facts, Erasure]]:
@@ -162,7 +166,7 @@ def _of_writers(question: Question, base: Facts, gate: Gate) -> Iterable[tuple[F
     named = [e for e in gate.of_subject(question.scope) if keyed or isinstance(e.predicate.key, Wild)]
     for erasure in (*named, *question.owned):
         status = "readmitted" if erasure.readmitted else "tombstoned"
-        yield replace(base, erasure=Relation.INSIDE, state=erasure.state, subject=status), erasure
+        yield _case(base, erasure=Relation.INSIDE, state=erasure.state, subject=status), erasure
 
 
 def _quarantine(erasure: Erasure, operation: Operation, paths: Paths) -> frozenset[Vector]:
@@ -178,7 +182,7 @@ def _quarantine(erasure: Erasure, operation: Operation, paths: Paths) -> frozens
     return frozenset({Vector.QUARANTINED_PATH}) if whole and below else frozenset()
 
 
-def _problem(question: Question, facts: Facts, effect: Effect) -> str:
+def _problem(question: Question, facts: Facts, effect: Effect, erasure: Erasure | None) -> str:
     if facts.failure == "ledger":
         return "ledger-unavailable"
     if facts.failure == "internal":
@@ -186,13 +190,15 @@ def _problem(question: Question, facts: Facts, effect: Effect) -> str:
     if effect is Effect.REJECT:
         laundering = facts.write - {Vector.RACE}
         if facts.subject == "tombstoned" or not laundering:
-            return "erased-subject"
+            return "record-quarantined" if erasure is not None and erasure.by_hand else "erased-subject"
         return "scope-laundering"
     if effect is Effect.REFUSE:
         return "legal-hold" if facts.erasure is not Relation.NONE else "unmapped-route"
     if effect is Effect.BLOCK:
         if question.call.route == UNMAPPED and facts.erasure is Relation.NONE:
             return "unmapped-route"
+        if erasure is not None and erasure.by_hand:
+            return "record-quarantined"
         if facts.state is State.VIOLATION:
             return "consistency-violation"
         return "erasure-not-settled" if facts.state else "unmapped-route"

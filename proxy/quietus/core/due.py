@@ -56,11 +56,13 @@ def due(erasure: Erasure, progress: Progress, now: float) -> Due:
     """What is due at `now`."""
     state = erasure.state
     overdue = erasure.unsettled and not erasure.overdue and now >= progress.bound_at
-    if state in (State.REFUSED, State.RELEASED) or erasure.watch_ended:
+    if state in (State.REFUSED, State.RELEASED) or erasure.watch_ended or erasure.by_hand:
         return Due(Work.NOTHING, float("inf"))
     if state is State.SETTLED:
         return Due(Work.PATROL, progress.next_at)
     if erasure.held:
+        return Due(Work.NOTHING, float("inf"), overdue=overdue)
+    if erasure.dossier.suppressed and erasure.snapshotted:
         return Due(Work.NOTHING, float("inf"), overdue=overdue)
     if state is State.REQUESTED or not erasure.answered:
         return Due(Work.FORWARD, progress.next_at, overdue=overdue)

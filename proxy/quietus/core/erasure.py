@@ -86,7 +86,6 @@ class Erasure:
     """A completion signal for this epoch arrived: it stands for the settling interval."""
     escalated: bool = False
     watch_ended: bool = False
-    overridden: bool = False
     label: str = "predicate"
 
     @property
@@ -103,6 +102,11 @@ class Erasure:
     def read_phase(self) -> ReadPhase:
         """Settled only by CLEAN, and only until a relapse."""
         return ReadPhase.SETTLED if self.state is State.SETTLED else ReadPhase.UNSETTLED
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether it is no erasure but a scope that people have quarantined: shut until they lift it."""
+        return self.label == "quarantine"
 
     @property
     def readmitted(self) -> bool:
@@ -141,7 +145,7 @@ _HAPPENINGS: Final = {EventType(h.value): h for h in Happening}
 def advance(erasure: Erasure | None, event: Event) -> Erasure:
     """The erasure after `event`. Raises ValueError when its first event is not REQUESTED."""
     if erasure is None:
-        if event.type is EventType.REQUESTED:
+        if event.type in (EventType.REQUESTED, EventType.QUARANTINED):
             return _requested(event)
         raise ValueError(f"event {event.number}: {event.type.value} before the erasure was requested")
     change = _CHANGES.get(event.type)
@@ -265,8 +269,8 @@ _CHANGES: Final[dict[EventType, Callable[[Erasure, Event], Erasure]]] = {
     EventType.SIGNALLED: _signalled,
     EventType.ESCALATED: lambda e, _: replace(e, escalated=True),
     EventType.EXTENDED: lambda e, _: replace(e, dossier=e.dossier.longer()),
+    EventType.QUARANTINE_LIFTED: lambda e, _: replace(e, state=State.REFUSED) if e.by_hand else e,
     EventType.HELD: lambda e, _: replace(_restart(e), held=True),
     EventType.HOLD_LIFTED: lambda e, _: replace(_restart(e), held=False),
-    EventType.OVERRIDDEN: lambda e, _: replace(e, overridden=True),
     EventType.WATCH_ENDED: lambda e, _: replace(e, watch_ended=True),
 }

@@ -42,6 +42,8 @@ class EventType(StrEnum):
     EXTENDED = "extended"
     HELD = "held"
     HOLD_LIFTED = "hold_lifted"
+    DEFERRED = "deferred"
+    """A forget refused because of a hold; it is taken up when the hold ends."""
     OVERRIDDEN = "overridden"
     QUARANTINED = "quarantined"
     QUARANTINE_LIFTED = "quarantine_lifted"

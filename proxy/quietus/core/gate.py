@@ -10,8 +10,11 @@ from quietus.core.erasure import Erasure, advance
 from quietus.core.events import Event, EventType
 from quietus.core.fingerprint import Mark
 from quietus.core.index import Index, class_of
+from quietus.core.orders import Orders
 from quietus.core.scope import Scope, covers, overlaps
 
+INTENTS: Final = frozenset({EventType.REQUESTED, EventType.QUARANTINED})
+"""Events that shut a scope: the gate is shut before they can be durable."""
 _NOBODY: Final[dict[str, None]] = {}
 
 
@@ -41,6 +44,7 @@ class Gate:
         """Number of the last event that changed what the gate lets through."""
         self.generation = 0
         """Grows with every change of a mark or a state: a cached verdict holds for one generation."""
+        self.orders = Orders()
         self._index = Index()
         self._marks: dict[Mark, str | dict[str, None]] = {}
         """Nearly every mark is one erasure's; what is boilerplate may be everybody's."""
@@ -53,9 +57,11 @@ class Gate:
             self.epoch = event.number
             self.generation += 1
         if not event.erasure:
+            self.orders.apply(event)
             return None
-        if event.type is EventType.REQUESTED:
+        if event.type in INTENTS:
             self.withdraw(event.erasure)
+            self.orders.deferred.pop(event.erasure, None)
         before = self.erasures.get(event.erasure)
         after = advance(before, event)
         self.erasures[after.id] = after
@@ -152,7 +158,7 @@ class Gate:
         """Tombstoned erasures that surely hold all of `predicate`: what a repeated forget may join."""
         for name in self._index.holding(predicate):
             erasure = self.erasures[name]
-            if covers(erasure.predicate, predicate):
+            if not erasure.by_hand and covers(erasure.predicate, predicate):
                 yield erasure
 
     def concerns(self, scope: Scope) -> bool:

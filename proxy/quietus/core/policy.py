@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
@@ -215,6 +217,12 @@ class Policy(BaseModel):
             found = next(rule for rule in self.rules if matches(rule.when, facts))
             memory.keep(memory.firsts, key, found)
         return found
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hexadecimal SHA-256 of what it says, whatever file it came from."""
+        said = json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(said.encode()).hexdigest()
 
     @property
     def memory(self) -> Memory:

@@ -88,8 +88,13 @@ def conclude(evidence: Evidence, through: Iterable[str] = ()) -> Verdict:
     return Verdict(Word.PARTIAL if missing else Word.COMPLIANT, shown, missing)
 
 
-def verdict_of(erasure: Erasure, attested: Iterable[str] = (), tombstoned: bool = True) -> Verdict:
-    """The verdict on an erasure as it stands. `attested` are the profile's unexpired attestations."""
+def verdict_of(
+    erasure: Erasure, attested: Iterable[str] = (), tombstoned: bool = True, *, overridden: bool = False
+) -> Verdict:
+    """The verdict on an erasure as it stands. `attested` are the profile's unexpired attestations.
+
+    `overridden`: a break-glass override lets its recalls through now, so that nothing can be claimed of them.
+    """
     surfaces = erasure.surfaces
     read = [s for s in surfaces if s.get("kind") not in ("history", "unprobeable") and s.get("applies", True)]
     probed = [s for s in read if s.get("outcome") != Outcome.UNPROBED.value]
@@ -111,7 +116,7 @@ def verdict_of(erasure: Erasure, attested: Iterable[str] = (), tombstoned: bool 
         and not any(s.get("sampled") for s in surfaces)
         and not erasure.snapshot.get("truncated")
         and all(s.get("outcome") == Outcome.CLEAN.value for s in history),
-        released=erasure.state is State.RELEASED or erasure.overridden,
+        released=erasure.state is State.RELEASED or overridden,
     )
     return conclude(evidence, _names(probed) if clean else ())
 

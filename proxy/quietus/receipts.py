@@ -1,0 +1,167 @@
+"""Receipts: what may be said of one erasure at one moment, signed, so that an auditor can hold us to it.
+
+A receipt is JSON without fractions, in one canonical form: keys in order, no spaces, UTF-8. The Ed25519
+signature is over `signed_bytes("receipt", …)` of everything but its own value. Whom it is about is told by
+a salted commitment only: who holds salt and name can prove it, and nobody else can test a guess.
+`quietus receipt verify` reads it with code of its own (`cli/receipt_check.py`); docs/receipts.md has the form.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from quietus.core.events import Event, EventType
+from quietus.keys import Keyring
+
+TYPE: Final = "quietus.receipt/1"
+ACTS_SHOWN: Final = 200
+"""Acts of people in one receipt; how many more there were is told."""
+COMMITTED: Final = b"quietus/commitment/1\0"
+_ACTS: Final = frozenset({
+    EventType.RETRIED, EventType.RELEASED, EventType.READMITTED, EventType.VERIFY_ASKED, EventType.ESCALATED,
+    EventType.EXTENDED, EventType.HELD, EventType.HOLD_LIFTED, EventType.OVERRIDDEN, EventType.SIGNALLED,
+})  # fmt: skip
+_NOT_SHOWN: Final = frozenset({"UNPROBED", "OUT_OF_SCOPE", "INCONCLUSIVE", "LEAKING"})
+LIMITS: Final = (
+    "A receipt says what was seen through this sidecar up to the time it was issued; calls that go round it "
+    "are not in it.",
+    "Nobody can probe what is listed under not_checked; nothing is claimed about it.",
+    "Content that was reworded so far that no run of words is left is not recognised.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What stood around the erasure when its receipt was issued."""
+
+    issued_at: str
+    """RFC 3339, UTC."""
+    sequence: int
+    """Number of the ledger's newest event."""
+    chain_head: str
+    """Its hash."""
+    incarnation: str
+    profile: tuple[str, str]
+    """Name and SHA-256 of the profile in force."""
+    policy: tuple[str, str]
+    version: str
+    overrides: Sequence[Mapping[str, Any]] = ()
+    """Break-glass overrides whose time overlaps the erasure's."""
+    bypasses: Mapping[str, int] | None = None
+    """By cause, calls that were let through undecided since `running_since`."""
+    running_since: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The events of one erasure as a receipt sums them up."""
+
+    count: int
+    last_number: int
+    last_hash: str
+    acts: tuple[dict[str, Any], ...]
+    omitted: int
+    profile: str
+    policy: str
+
+    @classmethod
+    def of(cls, events: Iterable[Event], stamp: Any) -> History:
+        """Sums up events, oldest first. `stamp` words a Unix time."""
+        count, omitted, number, last = 0, 0, 0, ""
+        acts: list[dict[str, Any]] = []
+        profile = policy = ""
+        for event in events:
+            count, number, last = count + 1, event.number, event.hash
+            if event.type is EventType.REQUESTED:
+                profile, policy = str(event.facts.get("profile", "")), str(event.facts.get("policy", ""))
+            if event.type not in _ACTS:
+                continue
+            if len(acts) == ACTS_SHOWN:
+                omitted += 1
+                continue
+            reason = event.facts.get("reason")
+            acts.append({"type": event.type.value, "at": stamp(event.at), "actor": event.actor,
+                         "reason": str(reason) if reason else None})  # fmt: skip
+        return cls(count, number, last, tuple(acts), omitted, profile, policy)
+
+
+def issue(
+    view: Mapping[str, Any], commitment: str, history: History, around: Circumstances, keyring: Keyring
+) -> dict[str, Any]:
+    """The signed receipt of an erasure from its view (`views.erasure_view`)."""
+    exposure = view["exposure_seconds"]
+    receipt: dict[str, Any] = {
+        "type": TYPE,
+        "erasure": view["id"],
+        "store": view["store"],
+        "issued_at": around.issued_at,
+        "sequence": around.sequence,
+        "chain": {"head": around.chain_head, "incarnation": around.incarnation},
+        "about": {"commitment": commitment or None, "dimensions": sorted(view["predicate"]),
+                  "predicate": view["predicate"]},
+        "demand": {name: view[name] for name in _DEMAND},
+        "result": {name: view[name] for name in _RESULT},
+        "times": {"acknowledged_at": view["acknowledged_at"], "settled_at": view["settled_at"],
+                  "exposure_ms": None if exposure is None else round(exposure * 1000)},
+        "surfaces": [dict(surface) for surface in view["surfaces"]],
+        "not_checked": [
+            {"name": s["name"], "outcome": s["outcome"], "reason": s["reason"]}
+            for s in view["surfaces"] if s["outcome"] in _NOT_SHOWN
+        ],
+        "lineage": dict(view["lineage"]),
+        "claim": view["claim"],
+        "calls": {"client": view["client_calls"], "upstream": view["upstream_calls"],
+                  "remedies": view["remedies"]},
+        "events": {"count": history.count, "last": history.last_number, "hash": history.last_hash},
+        "acts": list(history.acts),
+        "acts_omitted": history.omitted,
+        "overrides": [dict(override) for override in around.overrides],
+        "bypasses": {"since": around.running_since, "counts": dict(around.bypasses or {})},
+        "profile": _document(around.profile, history.profile),
+        "policy": _document(around.policy, history.policy),
+        "issuer": {"product": "quietus", "version": around.version},
+        "limits": list(LIMITS),
+    }  # fmt: skip
+    receipt["signature"] = {"algorithm": "Ed25519", "key": keyring.signing_id}
+    receipt["signature"]["value"] = keyring.sign("receipt", canonical(receipt)).hex()
+    return receipt
+
+
+def _document(now: tuple[str, str], at_request: str) -> dict[str, Any]:
+    return {"name": now[0], "sha256": now[1], "at_request": at_request or None}
+
+
+_DEMAND: Final = ("basis", "reference", "received_at", "requested_at", "due_at")
+_RESULT: Final = (
+    "state", "verdict", "reason", "policy_phase", "read_phase", "may_assert_erasure",
+    "may_assert_non_recallability", "through", "missing_for_compliant", "overdue", "held", "suppressed",
+    "primary_removed", "reconstruction_paths_severed", "effective_non_recoverability", "access_paths",
+    "epochs", "why",
+)  # fmt: skip
+
+
+def canonical(value: Any) -> bytes:
+    """The one form of a JSON value that is signed and committed to. Raises ValueError for a fraction."""
+    _whole(value)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def commit(salt: bytes, named: Mapping[str, Any]) -> str:
+    """The commitment to what was named: hexadecimal SHA-256 over the salt and its canonical form."""
+    said = {name: values for name, values in named.items() if values}
+    return hashlib.sha256(COMMITTED + salt + canonical(said)).hexdigest()
+
+
+def _whole(value: Any) -> None:
+    if isinstance(value, float):
+        raise ValueError("a receipt holds no fractions: two writers would print them differently")
+    if isinstance(value, Mapping):
+        for each in value.values():
+            _whole(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            _whole(each)

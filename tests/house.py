@@ -56,8 +56,9 @@ LAYERS: dict[str, set[str]] = {
     "adapters": HELD | ENGINE,
     "admin": WHOLE,
     "legacy": {"core", "ports"},
+    "inject": {"ports"},
     "app": WHOLE | {"gauges", "reloading", "config", "ledger", "adapters", "admin"},
-    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial"},
+    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject"},
 }
 
 

@@ -148,6 +148,16 @@ def flag_name(text: str) -> str:
     return PREFIX + re.sub(r"\.", "__", text).upper()
 
 
+def cluster_address(environ: Mapping[str, str] | None = None) -> str:
+    """Where a pod finds the API server of its cluster. Raises ConfigError outside of one."""
+    found = os.environ if environ is None else environ
+    host, port = found.get("KUBERNETES_SERVICE_HOST"), found.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host:
+        hint = "run in a pod, or give --cert and --key"
+        raise ConfigError([Fault("KUBERNETES_SERVICE_HOST", 1, "is not set: this is no pod", hint)])
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+
+
 def no_color(environ: Mapping[str, str] | None = None) -> bool:
     """Whether `NO_COLOR` asks for plain text (https://no-color.org)."""
     return bool((os.environ if environ is None else environ).get("NO_COLOR"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from quietus.cli import asking, checking, explaining, running
+from quietus.cli import asking, checking, explaining, injecting, running
 from quietus.cli.root import app as app
 from quietus.cli.root import run
 
-for _part in (running, checking, explaining, asking):
+for _part in (running, checking, explaining, asking, injecting):
     _part.register(app)
 
 

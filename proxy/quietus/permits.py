@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -21,6 +22,13 @@ class Granted:
 
     purpose: Purpose
     rule: str = ""
+    still: Callable[[], bool] = field(default=lambda: True, compare=False)
+    """Whether this replica may still speak: what was admitted may have to wait for a connection."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it still stands."""
+        return self.still()
 
     @property
     def own(self) -> bool:

@@ -6,6 +6,7 @@ bring a virtual clock and the embedded legacy store.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -72,14 +73,16 @@ class Ledger(Protocol):
         drafts: Sequence[Draft],
         *,
         expect: tuple[str, int] | None = None,
+        epoch: int | None = None,
         marks: Sequence[tuple[str, Mark]] = (),
         secrets: Sequence[tuple[str, str, bytes]] = (),
         unmark: Sequence[str] = (),
     ) -> list[Event]:
         """Writes events in order. `expect` is (erasure, number of its newest event), else Conflict.
 
-        `marks` are (erasure, mark); `secrets` are (erasure, name, sealed bytes), replacing one of
-        that name; `unmark` takes back every mark of those erasures.
+        `epoch` is the gate epoch that the writer has decided on, else Conflict; `marks` are (erasure,
+        mark); `secrets` are (erasure, name, sealed bytes), replacing one of that name; `unmark` takes
+        back every mark of those erasures.
         """
 
     def events(self, after: int = 0, erasure: str | None = None) -> AsyncIterator[Event]:
@@ -105,6 +108,85 @@ class Ledger(Protocol):
 
     async def close(self) -> None:
         """Flushes and lets go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One event as another replica has written it, with the marks that came with it or were taken back."""
+
+    event: Event
+    marks: tuple[tuple[str, Mark], ...] = ()
+    unmark: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A replica in the roster. `beat` grows with each renewal: whoever watches it knows that it lives."""
+
+    session: str
+    beat: int
+    number: int
+    """Up to this event it gates, and what it had in flight in the scopes of those has drained."""
+    seconds: float
+    """How long its lease is: when its beat stands still for so long it answers no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Muster:
+    """What a renewal returns: the head to reach, and everybody who shares the ledger."""
+
+    head: Head
+    members: tuple[Member, ...]
+    life: str
+    """Names one uninterrupted life of the server; after another one a member may be missing here."""
+    settled_life: str
+    """The newest life of the server of which it is known that no member is missing any more."""
+
+
+class Unlisted(LedgerError):
+    """This replica is not in the roster (any more): it joins anew, and catches up before it answers."""
+
+
+class SharedLedger(Ledger, Protocol):
+    """A ledger that several replicas write, with the roster of who they are and who works on what.
+
+    Once a session has joined, its appends are refused as Unlisted when it was expelled, and work on an
+    erasure that another session holds is refused as Conflict.
+    """
+
+    @property
+    def news(self) -> asyncio.Event:
+        """Set when something may have been written, or somebody renewed: a hint, never the truth."""
+
+    async def verify(self) -> None:
+        """Looks at the server's settings. Raises LedgerRefused, saying what to change."""
+
+    async def follow(self, after: int, previous: str) -> list[Entry]:
+        """The next events with their marks; `previous` is the hash of event `after` as it is known here.
+
+        Raises LedgerRefused where they do not continue that chain.
+        """
+
+    async def join(self, session: str, seconds: float) -> Muster:
+        """Enters the roster, durably."""
+
+    async def renew(self, session: str, number: int) -> Muster:
+        """Beats once. Raises Unlisted."""
+
+    async def expel(self, session: str, beat: int) -> bool:
+        """Takes a member out whose beat still is that; False when it has lived on."""
+
+    async def leave(self, session: str) -> None:
+        """Goes out of the roster and gives up its work."""
+
+    async def settle_life(self, life: str) -> None:
+        """Notes that every member has had the time to join anew in this life of the server."""
+
+    async def claim(self, session: str, erasure: str) -> int:
+        """The generation under which this session works on an erasure; 0 while another one does."""
+
+    async def release(self, session: str, erasure: str) -> None:
+        """Gives up the work on an erasure that is over."""
 
 
 class LineageFault(Exception):
@@ -150,6 +232,10 @@ class Permit(Protocol):
     @property
     def purpose(self) -> str:
         """"client", "probe", "remedy" or "forget": for metrics and for whose credentials go along."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it still stands: asked once more just before the first byte goes."""
 
 
 class OpenReply(Protocol):

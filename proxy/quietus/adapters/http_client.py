@@ -91,6 +91,10 @@ class HttpUpstream:
         if connection is None:
             connection = await self._obtain(fresh)
         connection.fresh = fresh
+        if not permit.holds:
+            # Between the admission and here a connection had to be waited for, or the process stood still.
+            self._released(connection, True)
+            raise UpstreamError("this replica may not speak for the gate at the moment", sent=False)
         return await connection.send(data, bodiless=request.method == "HEAD")
 
     async def close(self) -> None:

@@ -61,6 +61,7 @@ class Batch:
     marks: tuple[Marked, ...]
     secrets: tuple[Secret, ...]
     unmark: tuple[str, ...]
+    epoch: int | None = None
 
 
 def canonical(value: Any) -> str:
@@ -74,6 +75,7 @@ def prepare(
     marks: Sequence[Marked],
     secrets: Sequence[Secret],
     unmark: Sequence[str],
+    epoch: int | None = None,
 ) -> Batch:
     """Checks an append before it reaches the ledger. Raises ValueError or TypeError: a bug of the caller."""
     if (marks or unmark) and not drafts:
@@ -95,7 +97,7 @@ def prepare(
         if canonical(orjson.loads(text)) != text:
             raise ValueError("a fact is an integer of more than 64 bits: write it as text")
         texts.append((draft, text))
-    return Batch(tuple(texts), expect, kept, tuple(secrets), gone)
+    return Batch(tuple(texts), expect, kept, tuple(secrets), gone, epoch)
 
 
 def genesis(incarnation: str, key_ids: Iterable[str]) -> bytes:

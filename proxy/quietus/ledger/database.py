@@ -15,7 +15,7 @@ from quietus.core.events import Event
 from quietus.ledger import files, scrub, sql
 from quietus.ledger.chain import Batch, Row, broken, canonical, chained, extend, genesis
 from quietus.ledger.faults import READ_ERRORS, meaning
-from quietus.ledger.memory import refuse_binding
+from quietus.ledger.memory import GATE_MOVED, MOVED, refuse_binding
 from quietus.ledger.opening import Standing, hash_at, open_writable, standing_of
 from quietus.ports import Conflict, Head, LedgerError, LedgerRefused, LedgerUnavailable
 
@@ -88,7 +88,10 @@ class Database:
             self._still_there()
             for batch in batches:
                 if batch.expect is not None and self._newest_of(batch.expect[0]) != batch.expect[1]:
-                    outcomes.append(Conflict("the erasure has moved on: read it again and decide anew"))
+                    outcomes.append(Conflict(MOVED))
+                    continue
+                if batch.epoch is not None and batch.epoch != head.gate_epoch:
+                    outcomes.append(Conflict(GATE_MOVED))
                     continue
                 before = bytes.fromhex(head.hash), head.number
                 head, rows = extend(head, batch.drafts)

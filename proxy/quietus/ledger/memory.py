@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import secrets as random
 from collections.abc import AsyncIterator, Sequence
+from typing import Final
 
 from quietus.core.events import Draft, Event
 from quietus.ledger.chain import Marked, Row, Secret, event_of, extend, genesis, prepare
 from quietus.ports import Conflict, Head, LedgerError, LedgerRefused, LedgerUnavailable
+
+MOVED: Final = "the erasure has moved on: read it again and decide anew"
+GATE_MOVED: Final = "the gate has moved on: look again whether this is still to be written"
 
 
 class MemoryLedger:
@@ -48,15 +52,18 @@ class MemoryLedger:
         drafts: Sequence[Draft],
         *,
         expect: tuple[str, int] | None = None,
+        epoch: int | None = None,
         marks: Sequence[Marked] = (),
         secrets: Sequence[Secret] = (),
         unmark: Sequence[str] = (),
     ) -> list[Event]:
         """Writes all of it, or raises and writes nothing."""
-        batch = prepare(drafts, expect, marks, secrets, unmark)
+        batch = prepare(drafts, expect, marks, secrets, unmark, epoch)
         self._check()
+        if epoch is not None and self._head.gate_epoch != epoch:
+            raise Conflict(GATE_MOVED)
         if expect is not None and self._newest.get(expect[0], 0) != expect[1]:
-            raise Conflict("the erasure has moved on: read it again and decide anew")
+            raise Conflict(MOVED)
         self._head, rows = extend(self._head, batch.drafts)
         self._rows += rows
         self._newest |= {row.erasure: row.number for row in rows}

@@ -95,12 +95,13 @@ class SqliteLedger:
         drafts: Sequence[Draft],
         *,
         expect: tuple[str, int] | None = None,
+        epoch: int | None = None,
         marks: Sequence[Marked] = (),
         secrets: Sequence[Secret] = (),
         unmark: Sequence[str] = (),
     ) -> list[Event]:
         """Writes all of it, durably, or raises and writes nothing."""
-        batch = prepare(drafts, expect, marks, secrets, unmark)
+        batch = prepare(drafts, expect, marks, secrets, unmark, epoch)
         found: list[Event] = await self._submit(batch=batch)
         return found
 

@@ -37,7 +37,7 @@ inject = typer.Typer(
 )
 Config = Annotated[
     Path | None,
-    typer.Option("--config", "-c", help="The injector's settings, as the chart makes them.", show_default=False),
+    typer.Option("--config", "-c", help="The injector's settings.", show_default=False),
 ]
 
 

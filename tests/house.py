@@ -24,11 +24,10 @@ PURE = {"core", "profiles"}
 HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
-    "conversing", "messages",
-    "acts", "answers", "arrivals", "attribution", "erasures", "flights", "forgets",
-    "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage", "outgoing", "owners", "prober",
-    "questions", "reconciler", "recording", "release", "rounds", "shapes", "snapshots", "snapshotter",
-    "streams", "timetable", "trials", "views",
+    "acts", "answers", "arrivals", "attribution", "conversing", "deciding", "demands", "erasures",
+    "flights", "forgets", "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage",
+    "messages", "ordering", "outgoing", "owners", "prober", "questions", "reconciler", "recording",
+    "release", "rounds", "shapes", "snapshots", "snapshotter", "streams", "timetable", "trials", "views",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}
@@ -55,10 +54,11 @@ LAYERS: dict[str, set[str]] = {
     "reloading": WHOLE,
     "adapters": HELD | ENGINE,
     "admin": WHOLE,
+    "wires": WHOLE | {"adapters"},
     "legacy": {"core", "ports"},
     "inject": {"ports"},
-    "app": WHOLE | {"gauges", "reloading", "config", "ledger", "adapters", "admin"},
-    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject"},
+    "app": WHOLE | {"gauges", "reloading", "config", "ledger", "adapters", "admin", "wires"},
+    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject", "wires"},
 }
 
 

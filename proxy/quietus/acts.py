@@ -76,6 +76,15 @@ class Acts:
         """Says that people have taken it up. Raises NoSuchErasure, BadAct."""
         return await self._write(erasure, EventType.ESCALATED, actor, {"reason": stated(reason)})
 
+    async def extend(self, erasure: str, actor: str, reason: str) -> Erasure:
+        """Extends the legal period, once, as the law of its basis allows.
+
+        Raises NoSuchErasure, BadAct.
+        """
+        if self._get(erasure).dossier.extended:
+            raise WrongState("the period was extended before; the law allows it once")
+        return await self._write(erasure, EventType.EXTENDED, actor, {"reason": stated(reason)})
+
     async def readmit(
         self, subject: str, tenant: str | None, reason: str, actor: str, allow_old: bool = False
     ) -> list[Erasure]:
@@ -86,7 +95,7 @@ class Acts:
         facts = {"reason": stated(reason, subject), "allows_old": allow_old}
         keyring = self._erasures.keyring
         scope = keyring.pseudonymise(_who(subject, tenant))
-        named = self._erasures.gate.of_subject(scope)
+        named = [e for e in self._erasures.gate.of_subject(scope) if not e.by_hand]
         if not named:
             raise NoSuchErasure("no tombstone names this subject")
         changed = []
@@ -118,7 +127,7 @@ class Acts:
 
     def _get(self, erasure: str) -> Erasure:
         found = self._erasures.get(erasure)
-        if found is None:
+        if found is None or found.by_hand:
             raise NoSuchErasure("no erasure of that id is known here")
         return found
 
@@ -155,14 +164,14 @@ def speaks_for(signal: Signal, erasure: Erasure) -> bool:
     return signal.epoch >= erasure.store_epoch
 
 
-def stated(reason: str, subject: str = "") -> str:
-    """A reason as it may be written. Raises BadAct when it is empty, too long, or names the subject."""
+def stated(reason: str, *subjects: str) -> str:
+    """A reason as it may be written. Raises BadAct when it is empty, too long, or names a subject."""
     text = " ".join(reason.split())
     if not text:
         raise BadAct("give a reason; it stands in the ledger beside the act")
     if len(text) > REASON_MAX:
         raise BadAct(f"the reason is longer than {REASON_MAX} characters")
-    if subject and subject.casefold() in text.casefold():
+    if any(subject and subject.casefold() in text.casefold() for subject in subjects):
         raise BadAct("the reason names the subject; the ledger keeps no names, write a reference instead")
     return text
 

@@ -10,12 +10,13 @@ from typing import Any
 
 from quietus.arrivals import Arrivals
 from quietus.attribution import Attribution
-from quietus.core.decision import decide
+from quietus.conversing import Conversations, NoStreams
 from quietus.core.erasure import Erasure
 from quietus.core.orders import Orders
 from quietus.core.policy import Policy
 from quietus.core.screening import Screener
 from quietus.core.verdict import Verdict, verdict_of
+from quietus.deciding import Deciding
 from quietus.erasures import Erasures
 from quietus.flights import Flights
 from quietus.forgets import ForgetLimits, Forgets
@@ -25,8 +26,10 @@ from quietus.inquiry import Inquiry
 from quietus.intents import Intents
 from quietus.keys import Keyring
 from quietus.lineage import Lineage
+from quietus.messages import Messages
+from quietus.ordering import Ordering
 from quietus.owners import Owners
-from quietus.ports import Clock, Ledger, LineageLog, Upstream
+from quietus.ports import Clock, Ledger, LineageLog, Streams, Upstream
 from quietus.prober import ProbeLimits, Prober
 from quietus.profiles.profile import Profile
 from quietus.questions import Questions
@@ -71,6 +74,7 @@ class Parts:
     active: Active
     erasures: Erasures
     gateway: Gateway
+    conversations: Conversations
     reconciler: Reconciler
     timetable: Timetable
     forgets: Forgets
@@ -81,6 +85,7 @@ class Parts:
     lineage: Lineage
     shapes: Shapes
     exemptions: Exemptions
+    ordering: Ordering
 
     def verdict(self, erasure: Erasure) -> Verdict:
         """The verdict on an erasure under the profile's unexpired attestations."""
@@ -124,6 +129,8 @@ class Surroundings:
     bounds: Bounds = Bounds()
     lineage: LineageLog | None = None
     """Where the lineage is written down; None: it lasts as long as the process."""
+    streams: Streams | None = None
+    """The store, for calls of many messages; None: there are none."""
 
     def profile(self) -> Profile:
         """The profile in force."""
@@ -159,6 +166,8 @@ def assemble(around: Surroundings) -> Parts:
     forgets = Forgets(
         erasures, around.profile, around.upstream, snapshotter, flights, bounds.forgets, metrics, intents
     )
+    ordering = Ordering(erasures, intents, timetable.wake, around.new_id)
+    deciding = Deciding(erasures, around.policy, ordering.overriding)
     rounds = Rounds(prober, metrics, bounds.replicas)
     inquiry = Inquiry(erasures, rounds, snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
@@ -171,14 +180,19 @@ def assemble(around: Surroundings) -> Parts:
     )  # fmt: skip
     attribution = Attribution(erasures.gate, owners, screener, prober, clock)
     shapes = Shapes(words_of(around.active.profile))
+    arrivals = _arrivals(around, erasures, deciding, flights, releaser, attribution)
     gateway = Gateway(
-        erasures, around.profile, around.policy, around.upstream, flights, Questions(owners, screener),
+        erasures, around.profile, around.policy, deciding, around.upstream, flights, Questions(owners, screener),
         releaser, _desk(around, erasures, forgets, timetable, releaser), shapes,
-        _arrivals(around, erasures, flights, releaser, attribution), bounds.gateway, metrics, around.log,
+        arrivals, bounds.gateway, metrics, around.log,
+    )  # fmt: skip
+    conversations = Conversations(
+        erasures, around.profile, gateway, around.streams or NoStreams(), flights, arrivals,
+        Messages(around.profile, arrivals, releaser),
     )  # fmt: skip
     return Parts(
-        around.active, erasures, gateway, reconciler, timetable, forgets, flights, prober, snapshotter,
-        owners, lineage, shapes, exemptions,
+        around.active, erasures, gateway, conversations, reconciler, timetable, forgets, flights, prober, snapshotter,
+        owners, lineage, shapes, exemptions, ordering,
     )  # fmt: skip
 
 
@@ -214,6 +228,7 @@ def _desk(
 def _arrivals(
     around: Surroundings,
     erasures: Erasures,
+    deciding: Deciding,
     flights: Flights,
     releaser: Releaser,
     attribution: Attribution,
@@ -222,7 +237,7 @@ def _arrivals(
         erasures,
         around.profile,
         around.policy,
-        lambda question: decide(question, erasures.gate, around.active.policy),
+        deciding,
         flights,
         releaser,
         attribution,

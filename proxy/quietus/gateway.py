@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from quietus.answers import FRAMING, Answer, passed, problem, too_large
 from quietus.arrivals import Arrivals, hint
-from quietus.core.decision import Decision, Question, decide
+from quietus.core.decision import Decision, Question
 from quietus.core.exchange import Request, Wire, without
 from quietus.core.operations import UNMAPPED, Call, Operation
 from quietus.core.policy import Effect, Mode, Policy
@@ -50,6 +50,7 @@ class Gateway:
         erasures: Erasures,
         profile: Callable[[], Profile],
         policy: Callable[[], Policy],
+        deciding: Callable[[Question], Decision],
         upstream: Upstream,
         flights: Flights,
         questions: Questions,
@@ -64,6 +65,7 @@ class Gateway:
         self._erasures = erasures
         self._profile = profile
         self._policy = policy
+        self._deciding = deciding
         self._upstream = upstream
         self._flights = flights
         self._questions = questions
@@ -83,7 +85,7 @@ class Gateway:
 
     def decide(self, question: Question) -> Decision:
         """The decision on a question as the gate and the policy stand now."""
-        return decide(question, self._erasures.gate, self._policy())
+        return self._deciding(question)
 
     def question(self, call: Call, principal: str) -> Question:
         """The question of a call; a gate that is shut for everything makes it one about a failure."""

@@ -99,8 +99,8 @@ _ALL: Final = (
     _counter("unclassified", "Requests that no route of the profile describes.", "store", "wire"),
     _counter("unreadable_fields", "Fields of a request that could not be read, and so counted as unknown.",
              "store", "route"),
-    _counter("bypass", "Calls let through by a rule where a fault would have refused them.",
-             "store", "cause", cause=("ledger", "internal")),
+    _counter("bypass", "Calls let through where a fault, or an erasure that people overrode, would have refused them.",
+             "store", "cause", cause=("ledger", "internal", "override")),
     _gauge("gate_closed", "1 while the gate is shut for everything, by cause.", "cause",
            cause=("loading", "ledger", "keys", "epoch")),
     _histogram("overhead_seconds", "Time that the sidecar took for a call.", _FAST, "wire", "operation"),
@@ -164,6 +164,16 @@ class Metrics:
         child = self._child(name, "gauge", labels)
         assert isinstance(child, Gauge)
         child.set(value)
+
+    def bypasses(self) -> dict[str, int]:
+        """By cause, how many calls this process has let through undecided, or overridden."""
+        family = FAMILIES["quietus_bypass_total"]
+        return {
+            sample.labels["cause"]: int(sample.value)
+            for metric in self._parents[family.short].collect()
+            for sample in metric.samples
+            if sample.name == family.name and sample.value
+        }
 
     def render(self) -> bytes:
         """The registry in Prometheus's text format."""

@@ -173,7 +173,7 @@ class Reconciler:
 
     async def _forward(self, erasure: Erasure, progress: Progress) -> None:
         driven = await self._forgets.drive(erasure)
-        if driven.stage is Stage.ANSWERED:
+        if driven.stage in (Stage.ANSWERED, Stage.SUPPRESSED):
             progress.failures = 0
             return
         progress.failures += 1

@@ -114,7 +114,14 @@ class Releaser:
             if item.position not in found.dropped
             and any(overlaps(e.predicate, self._owners.scope_of(item, call, scope)) for e in met)
         }
-        return replace(found, dropped=found.dropped | late) if late else found
+        found = replace(found, dropped=found.dropped | late) if late else found
+        return self._let_through(found) if flight.decision.overridden else found
+
+    def _let_through(self, found: Screening) -> Screening:
+        # People have overridden the gate. What was met stays evidence, and each answer is counted.
+        if found.dropped or found.outside:
+            self._metrics.count("bypass", cause="override")
+        return replace(found, dropped=frozenset(), outside=False)
 
     def _screened(self, reading: Reading, answered: Answered, scope: Scope, own: str) -> Screening:
         call = reading.call

@@ -37,7 +37,7 @@ def numbered(request: web.Request, name: str, default: int, most: int) -> int:
 def found(request: web.Request) -> Erasure:
     """The erasure that the path names. Raises Refused."""
     erasure = request.app[OFFICE].erasures.get(request.match_info["id"])
-    if erasure is None:
+    if erasure is None or erasure.by_hand:
         raise Refused("not-found", "no erasure of that id is known here")
     return erasure
 

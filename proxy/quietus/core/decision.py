@@ -41,6 +41,8 @@ class Decision:
     """The unsettled erasures that the call touches (one of each class of them), strictest first."""
     relation: Relation = Relation.NONE
     vectors: frozenset[Vector] = frozenset()
+    overridden: bool = False
+    """People have overridden the gate: what it would have withheld passes, marked and counted."""
 
     @property
     def overlaps(self) -> bool:
@@ -111,6 +113,15 @@ def stricter(a: Decision, b: Decision, operation: Operation) -> Decision:
     if not more:
         return first
     return replace(first, erasures=(*first.erasures, *more))
+
+
+def overridden(decision: Decision, operation: Operation) -> Decision:
+    """What a break-glass override makes of a decision: a recall that an erasure restricts is only marked."""
+    recalls = operation in (Operation.READ, Operation.RECALL)
+    restricted = strictness(operation, decision.effect) > strictness(operation, Effect.ANNOTATE)
+    if not recalls or decision.mode is Mode.OBSERVE or not restricted or not decision.erasures:
+        return decision
+    return replace(decision, effect=Effect.ANNOTATE, rule="override", problem="", overridden=True)
 
 
 def _rank(decision: Decision, operation: Operation) -> int:

@@ -21,6 +21,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\
 @dataclass(frozen=True)
 class AsClient:
     purpose: str = "client"
+    holds: bool = True
 
 
 @dataclass

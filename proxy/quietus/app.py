@@ -17,8 +17,6 @@ from typing import Any
 import structlog
 from prometheus_client import CollectorRegistry
 
-from quietus.adapters.http import HttpListener, ListenerLimits
-from quietus.adapters.http_client import HttpUpstream, UpstreamLimits
 from quietus.admin.server import AdminServer, running_version
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
 from quietus.config import Settings
@@ -36,10 +34,11 @@ from quietus.ports import Clock, Ledger, LedgerRefused
 from quietus.prober import ProbeLimits
 from quietus.profiles.loader import load_profile
 from quietus.reloading import Reloader
-from quietus.settings import FileValue, HttpSettings, Timeouts, address
 from quietus.snapshotter import SnapshotLimits
 from quietus.trials import found_trial
 from quietus.views import status_view
+from quietus.wires import Listeners, StoreClient
+from quietus.wires import store_client as store_client
 
 
 class SystemClock:
@@ -89,22 +88,7 @@ def bounds_of(settings: Settings) -> Bounds:
         forgets=ForgetLimits(timeouts.barrier, response),
         probes=ProbeLimits(limits.probes_in_flight_max, limits.probe_rate_per_second, response),
         snapshots=SnapshotLimits(limits.snapshot_records_max, limits.snapshot_seconds_max),
-        replicas=settings.store.http.replicas,
-    )
-
-
-def _values(files: dict[str, FileValue]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value.read()) for name, value in files.items())
-
-
-def store_client(http: HttpSettings, timeouts: Timeouts) -> HttpUpstream:
-    """The client towards a store. Raises OSError where a file of its credentials cannot be read."""
-    return HttpUpstream(
-        http.upstream,
-        limits=UpstreamLimits(connect=timeouts.connect, upstream=timeouts.upstream),
-        tls=http.upstream_tls.context() if http.upstream_tls else None,
-        own_headers=_values(http.headers),
-        inject_headers=_values(http.inject_headers),
+        replicas=settings.store.replicas,
     )
 
 
@@ -119,9 +103,7 @@ class Sidecar:
         self.registry = registry or CollectorRegistry()
         self.metrics = Metrics(self.registry, settings.store.name, running_version())
         self.log = structlog.get_logger()
-        http = settings.store.http
-        timeouts = settings.timeouts
-        self.client = store_client(http, timeouts)
+        self.client = StoreClient(settings.store, settings.timeouts, settings.limits.response_bytes_max)
         self.active = Active(
             load_profile(settings.store.profile),
             load_policy(settings.policy),
@@ -141,21 +123,13 @@ class Sidecar:
             random.Random(secrets.randbits(64)),
             lambda erasure, verdict: status_view(erasure, verdict=verdict),
             bounds_of(settings),
+            streams=self.client,
         ))
         self.reloader = Reloader(
             self.active, settings.store.profile, settings.policy, self.log, settings.store.trial,
             self.parts.exemptions, self.metrics, self.clock,
         )  # fmt: skip
-        self.listener = HttpListener(
-            self.parts.gateway,
-            self._principal,
-            limits=ListenerLimits(
-                request_bytes_max=settings.limits.request_bytes_max,
-                header=timeouts.header,
-                body=timeouts.body,
-            ),
-            tls=http.tls.context() if http.tls else None,
-        )
+        self.listeners = Listeners(settings, self.parts, self._principal)
         self.admin = AdminServer(self.parts, self.metrics, settings)
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -174,8 +148,7 @@ class Sidecar:
         self._begin(keep_publishing(self.parts, self.metrics))
         self._begin(self.reloader.run())
         await self.admin.start()
-        host, port = address(self.settings.store.http.listen)
-        await self.listener.start(host, port)
+        await self.listeners.start()
         self.log.info("serving", state="ready")
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
@@ -183,9 +156,13 @@ class Sidecar:
 
     @property
     def data_url(self) -> str:
-        """Where agents connect."""
-        host, _ = address(self.settings.store.http.listen)
-        return f"http://{host}:{self.listener.port}"
+        """Where agents connect over HTTP; empty where they cannot."""
+        return self.listeners.http_url
+
+    @property
+    def grpc_address(self) -> str:
+        """HOST:PORT where agents connect over gRPC; empty where they cannot."""
+        return self.listeners.grpc_address
 
     @property
     def admin_url(self) -> str:
@@ -194,7 +171,7 @@ class Sidecar:
 
     async def stop(self) -> None:
         """Takes no more calls, lets those under way finish within the drain time, and lets go."""
-        await self.listener.close(self.settings.timeouts.drain)
+        await self.listeners.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

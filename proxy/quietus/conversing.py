@@ -25,7 +25,7 @@ from quietus.flights import Flight, Flights
 from quietus.messages import Before, Ended, Messages
 from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
-from quietus.ports import OpenStream, ReplyTooLarge, Streams, UpstreamError
+from quietus.ports import OpenStream, Permit, ReplyTooLarge, Streams, UpstreamError
 from quietus.profiles.faults import RequestFault
 from quietus.profiles.profile import Profile, Reading
 
@@ -64,6 +64,14 @@ class Door(Protocol):
 
     def broken(self, error: Exception, route: str, wire: Wire) -> Answer:
         """The refusal for a fault of our own."""
+
+
+class NoStreams:
+    """A store that is reached by no wire that has such calls."""
+
+    async def converse(self, request: Request, permit: Permit) -> OpenStream:
+        """Raises UpstreamError."""
+        raise UpstreamError("the store is not reached by gRPC", sent=False)
 
 
 class Conversations:

@@ -85,8 +85,8 @@ class ForgetDesk:
         """One forget of a client, from its intent to its answer."""
         self._metrics.count("forget_calls", side="client")
         decision = decide(question, self._erasures.gate, self._policy())
-        self._metrics.count("operations", wire=reading.request.wire, operation="forget", effect=decision.effect.value,
-                            rule=decision.rule, mode=decision.mode.value)
+        self._metrics.count("operations", wire=reading.request.wire, operation="forget",
+                            effect=decision.effect.value, rule=decision.rule, mode=decision.mode.value)
         if decision.mode is Mode.OBSERVE:
             return await self._observed(question, reading)
         if self._erasures.closed_cause is not None or decision.problem == "ledger-unavailable":
@@ -167,7 +167,8 @@ class ForgetDesk:
         if reply is None:
             reply = _said(reading.request.wire, 200, erasure)
         elif self._foreign(question, reading, reply, erasure.id):
-            reply = _said(reply.wire, reply.status, erasure)  # done, but its answer tells of others who were erased
+            # Done, but its answer tells of others who were erased.
+            reply = _said(reply.wire, reply.status, erasure)
         status = reply.status
         if erasure.unsettled and self._policy().ack == "accepted" and status in _SUCCESS:
             status = 202

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from quietus.core.exchange import Wire
 from quietus.profiles.words import Duration
 
 
@@ -126,13 +127,45 @@ class HttpSettings(_Section):
     replicas: Positive = Field(default=1, description="how many servers stand behind the address; probes spread accordingly")
 
 
+class GrpcSettings(_Section):
+    """The gRPC wire."""
+
+    listen: Listen = Field(default="127.0.0.1:8701", description="where agents connect; the same as `store.http.listen`: one port takes both wires")
+    upstream: Annotated[str, AfterValidator(_address)] = Field(description="the store: HOST:PORT")
+    tls: ListenerTls | None = None
+    upstream_tls: UpstreamTls | None = None
+    headers: Files = Field(default_factory=dict, description="metadata of the sidecar's own calls (probes, remedies)")
+    inject_headers: Files = Field(default_factory=dict, description="metadata put on every forwarded call")
+    replicas: Positive = Field(default=1, description="how many servers stand behind the address; probes spread accordingly")
+
+
 class StoreSettings(_Section):
     """The store behind the sidecar."""
 
     name: str = Field(default="memories", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$", description="value of the metric label `store`")
     profile: str = Field(min_length=1, description="a profile that ships, or a path")
     trial: Path | None = Field(default=None, description="what `quietus profile try --out` has written: an exemption of the profile holds only with it, passing and unexpired")
-    http: HttpSettings
+    http: HttpSettings | None = None
+    grpc: GrpcSettings | None = None
+
+    @model_validator(mode="after")
+    def _reached(self) -> StoreSettings:
+        if self.http is None and self.grpc is None:
+            raise ValueError("says nowhere how the store is reached; give store.http.upstream or store.grpc.upstream")
+        if self.http and self.grpc and self.http.listen == self.grpc.listen and self.http.tls != self.grpc.tls:
+            raise ValueError("has one port for both wires; give store.http.tls and store.grpc.tls the same files, or none")
+        return self
+
+    @property
+    def wires(self) -> frozenset[Wire]:
+        """The wires that the store is reached by."""
+        found: dict[Wire, object] = {"http": self.http, "grpc": self.grpc}
+        return frozenset(wire for wire, given in found.items() if given is not None)
+
+    @property
+    def replicas(self) -> int:
+        """The servers behind the store's addresses: the larger number counts, for probes that spread."""
+        return max(each.replicas for each in (self.http, self.grpc) if each is not None)
 
 
 class LedgerSettings(_Section):

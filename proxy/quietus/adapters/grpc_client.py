@@ -29,7 +29,8 @@ METADATA_BYTES_MAX: Final = 65536
 _UNSENT: Final = re.compile(r"failed to connect|Name resolution|DNS|no (ready )?(subchannel|address)", re.I)
 _CUT: Final = re.compile(
     r"(UNKNOWN:|UNAVAILABLE:|INTERNAL:)?\s*(Stream removed|Socket closed|Transport closed|Endpoint|"
-    r"Broken pipe|recvmsg|sendmsg|Connection (reset|closed|timed)|GOAWAY|Received RST_STREAM|RST_STREAM|keepalive|"
+    r"Broken pipe|recvmsg|sendmsg|Connection (reset|closed|timed)|GOAWAY|Received RST_STREAM|RST_STREAM|"
+    r"keepalive|"
     r"Deadline Exceeded|Cancelled|CANCELLED|Received http2|CLIENT:|Failed parsing|ipv4:|ipv6:|unix:)",
     re.I,
 )

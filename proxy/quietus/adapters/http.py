@@ -19,6 +19,7 @@ from typing import Protocol
 from aiohttp import http_parser
 
 from quietus.adapters.http_connection import Connection
+from quietus.adapters.sharing import Sharing
 from quietus.core.exchange import Headers, Request
 
 
@@ -84,8 +85,12 @@ class HttpListener:
         *,
         limits: ListenerLimits | None = None,
         tls: ssl.SSLContext | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
-        """`principal` makes a keyed digest of the Authorization header; it is not called without one."""
+        """`principal` makes a keyed digest of the Authorization header; it is not called without one.
+
+        With `sharing`, connections that speak gRPC are taken on the same port, and handed on.
+        """
         self.handler = handler
         self.principal = principal
         self.limits = limits or ListenerLimits()
@@ -93,6 +98,7 @@ class HttpListener:
         self._lingering: set[Connection] = set()
         self._gone = asyncio.Event()
         self._tls = tls
+        self._sharing = sharing
         self._server: asyncio.Server | None = None
         self._ids = itertools.count(1)
         self._prefix = ""
@@ -102,9 +108,15 @@ class HttpListener:
         require_strict_parser()
         self._prefix = secrets.token_hex(8)
         loop = asyncio.get_running_loop()
+        sharing = self._sharing
+
+        def made() -> asyncio.Protocol:
+            return Connection(self, loop)
+
         try:
             self._server = await loop.create_server(
-                lambda: Connection(self, loop), host, port, ssl=self._tls, backlog=1024,
+                made if sharing is None else lambda: sharing.around(made), host, port, ssl=self._tls,
+                backlog=1024,
                 reuse_port=reuse_port or None,
                 ssl_handshake_timeout=self.limits.header if self._tls else None,
             )  # fmt: skip

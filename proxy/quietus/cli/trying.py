@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from quietus import trials
-from quietus.app import SystemClock, store_client
+from quietus.app import SystemClock
 from quietus.cli.reporting import report
 from quietus.cli.root import NO, fail, guarded, say
 from quietus.config import load, no_color
@@ -28,6 +28,7 @@ from quietus.settings import Settings
 from quietus.trial.run import Plan, Refused, Trial, dimension_of, lacking
 from quietus.trial.watching import Patience
 from quietus.trial.watching import Progress as Told
+from quietus.wires import StoreClient
 
 DATES: Final = "days that the result holds"
 
@@ -136,7 +137,7 @@ async def _tried(
     profile: Profile, settings: Settings, plan: Plan, quiet: bool
 ) -> tuple[Observed, Conclusion]:
     clock = SystemClock()
-    client = store_client(settings.store.http, settings.timeouts)
+    client = StoreClient(settings.store, settings.timeouts, settings.limits.response_bytes_max)
     console = Console(stderr=True, no_color=no_color(), highlight=False)
     columns = (TextColumn("{task.description:<42}"), BarColumn(), TimeElapsedColumn())
     try:

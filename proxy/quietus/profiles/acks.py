@@ -12,8 +12,8 @@ from quietus.profiles.descriptors import MessageType
 from quietus.profiles.dimensions import digits
 from quietus.profiles.faults import Ambiguous, CompileFault, Unread, Unreadable
 from quietus.profiles.jsonpaths import MISSING, Path
-from quietus.profiles.selector import Place, Selector, compile_path
 from quietus.profiles.rpc import absent_at
+from quietus.profiles.selector import Place, Selector, compile_path
 from quietus.profiles.wire import header_fields
 from quietus.profiles.words import AckModel, FoundModel
 

@@ -195,8 +195,11 @@ def encode_json(document: Any) -> bytes:
 
 def encode_text(document: Any) -> str:
     """As `encode_json`, as text."""
-    if isinstance(document, Number):
-        return document.__str__()
+    kind = type(document)
+    if kind is str:  # nearly everything is
+        return _quote(document)
+    if kind is Number:
+        return str.__str__(document)
     if isinstance(document, dict):
         return "{" + ",".join(f"{_quote(k)}:{encode_text(v)}" for k, v in document.items()) + "}"
     if isinstance(document, list | tuple):

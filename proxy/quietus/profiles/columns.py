@@ -13,11 +13,12 @@ from quietus.core.operations import Item
 from quietus.profiles.codec import scalar_text
 from quietus.profiles.dimensions import contents, vector_of
 from quietus.profiles.faults import Ambiguous, CompileFault, MissingItems, Unread, Unreadable
+from quietus.profiles.field_columns import FieldColumns
 from quietus.profiles.item_reader import ItemReader, number
 from quietus.profiles.jsonpaths import MISSING, Path
 from quietus.profiles.rows import Anchors, Group
 from quietus.profiles.selector import Place, Selector, compile_path
-from quietus.profiles.words import ColumnsModel, GroupModel, ItemModel
+from quietus.profiles.words import ColumnsModel, FieldColumnsModel, GroupModel, ItemModel
 
 
 class Columns:
@@ -135,7 +136,7 @@ def _note(parts: list[Any] | None, start: int, leaves: list[Any], anchors: Ancho
         position += len(keys)
 
 
-Rows = Group | Columns
+Rows = Group | Columns | FieldColumns
 
 
 def compile_groups(
@@ -149,6 +150,8 @@ def compile_groups(
         return [Columns(columns, reader, (*place, "columns"))]
     if items is None:
         return []
+    if isinstance(items, FieldColumnsModel):
+        return [FieldColumns(items, reader, (*place, "items"))]
     if not isinstance(items, list):
         return [Group(items, reader, (*place, "items"))]
     groups: list[Rows] = []

@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from quietus.profiles.call_words import CallModel
 from quietus.profiles.faults import CompileFault
-from quietus.profiles.models import ROUND_SECONDS, ProfileModel
+from quietus.profiles.models import ROUND_SECONDS, ProfileModel, SurfaceModel
 from quietus.profiles.routes import Route
+from quietus.profiles.rpc import BOTH, WIRES, Wiring, check_selectors
+from quietus.profiles.rpc_templates import AnyTemplate, make_template
 from quietus.profiles.selector import Place, Selector
 from quietus.profiles.surface import Surface
-from quietus.profiles.templates import Template, names_in, set_steps
+from quietus.profiles.templates import names_in, set_steps
 from quietus.profiles.wire import same_shape
-from quietus.profiles.words import CallModel
 
 VALUES: Final = frozenset(
     {"key", "keys", "subject", "tenant", "purpose", "path", "text", "vector", "epoch", "basis", "salience",
@@ -24,6 +26,7 @@ VALUES: Final = frozenset(
 )  # fmt: skip
 """Placeholders that are known everywhere; captures of the routes come on top."""
 
+WIDE: Final = Wiring(BOTH)
 T = TypeVar("T")
 
 
@@ -42,19 +45,21 @@ class Compiled:
     routes: tuple[Route, ...] = ()
     surfaces: tuple[Surface, ...] = ()
     controls: Surface | None = None
-    remedies: dict[str, Template] = field(default_factory=dict)
-    forgets: dict[str, Template] = field(default_factory=dict)
+    remedies: dict[str, AnyTemplate] = field(default_factory=dict)
+    forgets: dict[str, AnyTemplate] = field(default_factory=dict)
     strengthen: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    canary: Template | None = None
+    canary: AnyTemplate | None = None
     canary_key: Selector | None = None
-    epoch: Template | None = None
+    epoch: AnyTemplate | None = None
     epoch_value: Selector | None = None
     longest: int = 0
     lints: tuple[str, ...] = ()
+    whole: bool = True
+    """No route was left out for a fault of its own."""
 
 
-def compile_profile(model: ProfileModel) -> Compiled:
-    """The compiled parts. Raises CompileFaults."""
+def compile_profile(model: ProfileModel, wiring: Wiring = WIDE) -> Compiled:
+    """The compiled parts, for a store that is reached as `wiring` says. Raises CompileFaults."""
     faults: list[CompileFault] = []
 
     def attempt(make: Callable[[], T]) -> T | None:
@@ -65,16 +70,18 @@ def compile_profile(model: ProfileModel) -> Compiled:
             return None
 
     out = Compiled()
-    routes = [attempt(lambda one=one, at=at: Route(one, ("routes", at)))  # type: ignore[misc]
-              for at, one in enumerate(model.routes)]  # fmt: skip
+    routes = [attempt(lambda one=one, at=at, wire=wire: Route(one, ("routes", at), wire, wiring))  # type: ignore[misc]
+              for at, one in enumerate(model.routes)
+              for wire in WIRES if getattr(one, wire) is not None and wire in wiring.wires]  # fmt: skip
     out.routes = tuple(route for route in routes if route is not None)
-    surfaces = [attempt(lambda one=one, at=at: Surface(one, ("surfaces", at)))  # type: ignore[misc]
-                for at, one in enumerate(model.surfaces)]  # fmt: skip
+    out.whole = len(out.routes) == len(routes)
+    surfaces = [attempt(lambda one=one, at=at: Surface(one, ("surfaces", at), wiring))  # type: ignore[misc]
+                for at, one in enumerate(model.surfaces) if _asked_here(one, model, wiring)]  # fmt: skip
     out.surfaces = tuple(surface for surface in surfaces if surface is not None)
     if model.controls is not None:
         controls = model.controls
-        out.controls = attempt(lambda: Surface(controls, ("controls",)))
-    _calls(model, out, attempt)
+        out.controls = attempt(lambda: Surface(controls, ("controls",), wiring))
+    _calls(model, out, wiring, attempt)
     out.longest = max((len(route.template.segments) for route in out.routes), default=0)
     for check in (_check_store, _check_routes, _check_surfaces, _check_names, _check_references):
         check(model, out, faults)
@@ -84,11 +91,20 @@ def compile_profile(model: ProfileModel) -> Compiled:
     return out
 
 
-def _calls(model: ProfileModel, out: Compiled, attempt: Callable[[Callable[[], Any]], Any]) -> None:
-    def template(call: CallModel | None, place: Place) -> Template | None:
+def _asked_here(one: SurfaceModel, model: ProfileModel, wiring: Wiring) -> bool:
+    """Whether a surface is asked by a wire that the store has: of two of a name the one that can be."""
+    here = [wire for wire in wiring.wires if getattr(one, wire) is not None]
+    others = [other for other in model.surfaces if other is not one and other.name == one.name]
+    return bool(here) or not others
+
+
+def _calls(
+    model: ProfileModel, out: Compiled, wiring: Wiring, attempt: Callable[[Callable[[], Any]], Any]
+) -> None:
+    def template(call: CallModel | None, place: Place) -> AnyTemplate | None:
         if call is None:
             return None
-        made: Template | None = attempt(lambda: Template(call.http, (*place, "http")))
+        made: AnyTemplate | None = attempt(lambda: make_template(call, place, wiring))
         return made
 
     for name, call in model.remedies.items():
@@ -161,37 +177,37 @@ def _check_routes(model: ProfileModel, out: Compiled, faults: list[CompileFault]
                 faults.append(CompileFault(
                     (*place, "request"), f"the forget {spec.name} names no subject, key, path or filter"
                 ))  # fmt: skip
-    if len(out.routes) != len(model.routes):
+    if not out.whole:
         return
     for at, route in enumerate(out.routes):
         for earlier in out.routes[:at]:
-            if earlier.when is None and earlier.method == route.method and same_shape(
-                earlier.template, route.template
-            ):
+            same = earlier.wire == route.wire and earlier.method == route.method
+            if same and earlier.when is None and same_shape(earlier.template, route.template):
                 faults.append(CompileFault(
-                    ("routes", at, "http"), f"the route {earlier.name} above takes all of its requests"
+                    route.place, f"the route {earlier.name} above takes all of its requests"
                 ))  # fmt: skip
 
 
 def _check_surfaces(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
-    seen: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     for at, spec in enumerate(model.surfaces):
-        if spec.name in seen:
+        wires: list[str] = [wire for wire in WIRES if getattr(spec, wire) is not None] or ["none"]
+        if any((spec.name, wire) in seen for wire in wires):
             faults.append(CompileFault(("surfaces", at, "name"), f"two surfaces are called {spec.name}"))
-        seen.add(spec.name)
-        if spec.http is None or spec.each is None:
-            continue
-        used = set(names_in([spec.http.path, spec.http.query, spec.http.headers, spec.http.body]))
-        if spec.each not in used:
-            faults.append(CompileFault(
-                ("surfaces", at, "each"),
-                f"the surface {spec.name} asks for each {spec.each}, but {{{spec.each}}} is nowhere in it",
-            ))  # fmt: skip
+        seen.update((spec.name, wire) for wire in wires)
+        for call in (spec.http, spec.grpc):
+            if call is not None and spec.each is not None and spec.each not in names_in(call.model_dump()):
+                faults.append(CompileFault(
+                    ("surfaces", at, "each"),
+                    f"the surface {spec.name} asks for each {spec.each}, "
+                    f"but {{{spec.each}}} is nowhere in it",
+                ))  # fmt: skip
 
 
 def _check_names(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
     captured = {name for route in model.routes for name in route.capture}
     answers = [route.response.item for route in model.routes if route.response.item is not None]
+    answers += [surface.item for surface in model.surfaces if surface.item is not None]
     captured |= {name for item in answers for name in item.capture}
     known = VALUES | captured
     templates = [surface.template for surface in (*out.surfaces, out.controls) if surface is not None]
@@ -208,7 +224,14 @@ def _check_names(model: ProfileModel, out: Compiled, faults: list[CompileFault])
 
 def _check_references(model: ProfileModel, out: Compiled, faults: list[CompileFault]) -> None:
     operations = {route.name: route.operation for route in model.routes}
+    rpcs = {route.name: route.rpc for route in out.routes if route.rpc is not None}
     for at, one in enumerate(model.strengthen):
+        rpc = rpcs.get(one.route)
+        if rpc is not None:
+            try:
+                check_selectors(list(one.set), rpc.takes, ("strengthen", at, "set"))
+            except CompileFault as fault:
+                faults.append(fault)
         if operations.get(one.route) not in ("recall", "read"):
             faults.append(CompileFault(
                 ("strengthen", at, "route"), f"no recall or read route is called {one.route}"

@@ -17,6 +17,7 @@ from typing import Any, Final
 from quietus.core.scope import Path, split_path
 from quietus.profiles.codec import Number, scalar_text
 from quietus.profiles.faults import Ambiguous, RequestFault, Unread
+from quietus.profiles.protobuf import Floats
 from quietus.profiles.selector import Selector
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -152,6 +153,8 @@ def contents(selectors: tuple[Selector, ...], document: Any, captures: Mapping[s
 
 def vector_of(node: Any) -> tuple[float, ...] | None:
     """A vector written as numbers, or as base64 of 32-bit floats; None for anything else."""
+    if isinstance(node, Floats):
+        return node.values() or None
     if type(node) is list and node and all(type(one) in (int, float, Number) for one in node):
         return tuple(float(one) for one in node)
     if type(node) is str and len(node) % 4 == 0:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from quietus.core.exchange import Wire
 from quietus.profiles.compiled import CompileFaults
+from quietus.profiles.descriptors import Descriptors, NoDescriptors, of_module
 from quietus.profiles.document import Document, DocumentError, parse_document
 from quietus.profiles.faults import Fault, ProfileError
 from quietus.profiles.models import ProfileModel
 from quietus.profiles.profile import Profile
+from quietus.profiles.rpc import WIRES, Wiring
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -46,18 +50,29 @@ def find_profile(name_or_path: str | Path) -> Path:
     return path
 
 
-def load_profile(name_or_path: str | Path) -> Profile:
-    """A profile, compiled. Raises ProfileError with everything that is wrong with it."""
+def load_profile(
+    name_or_path: str | Path, wires: Collection[Wire] = WIRES, descriptors: bytes | None = None
+) -> Profile:
+    """A profile, compiled. Raises ProfileError with everything that is wrong with it.
+
+    `wires` are those that the store is reached by; `descriptors` is the descriptor set that the store itself
+    has told, for a profile that names none.
+    """
     path = find_profile(name_or_path)
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ProfileError([Fault(str(path), 1, f"cannot be read: {error.strerror}")]) from None
-    return parse_profile(data, str(path))
+    return parse_profile(data, str(path), wires, descriptors)
 
 
-def parse_profile(data: bytes | str, file: str = "profile.yaml") -> Profile:
-    """A profile from its text, compiled. Raises ProfileError."""
+def parse_profile(
+    data: bytes | str,
+    file: str = "profile.yaml",
+    wires: Collection[Wire] = WIRES,
+    descriptors: bytes | None = None,
+) -> Profile:
+    """A profile from its text, compiled. A descriptor set that it names is read. Raises ProfileError."""
     raw = data.encode("utf-8") if isinstance(data, str) else data
     try:
         text = raw.decode("utf-8")
@@ -73,8 +88,9 @@ def parse_profile(data: bytes | str, file: str = "profile.yaml") -> Profile:
         model = ProfileModel.model_validate(document.value)
     except ValidationError as error:
         raise ProfileError(model_faults(error, document)) from None
+    wiring = Wiring(frozenset(wires), _descriptors(model, document, descriptors))
     try:
-        return Profile(model, hashlib.sha256(raw).hexdigest())
+        return Profile(model, hashlib.sha256(raw).hexdigest(), wiring)
     except CompileFaults as error:
         raise ProfileError(
             sorted(
@@ -82,6 +98,26 @@ def parse_profile(data: bytes | str, file: str = "profile.yaml") -> Profile:
                 key=lambda fault: fault.line,
             )
         ) from None
+
+
+def _descriptors(model: ProfileModel, document: Document, given: bytes | None) -> Descriptors | None:
+    """The messages of the gRPC routes: as the profile names them, else as they are given."""
+    named = model.descriptors
+    key = "file" if named is not None and named.file is not None else "module"
+    try:
+        if named is None:
+            return Descriptors(given) if given is not None else None
+        if named.file is not None:
+            data = (Path(document.file).parent / named.file).read_bytes()
+        else:
+            data = of_module(str(named.module))
+        return Descriptors(data)
+    except OSError as error:
+        message, hint = f"the descriptor set cannot be read: {error.strerror}", "it lies beside the profile"
+    except NoDescriptors as error:
+        message, hint = f"the descriptor set cannot be used: {error}", "make it anew from the .proto files"
+    line = document.line(("descriptors", key) if named is not None else ())
+    raise ProfileError([Fault(document.file, line, message, hint)])
 
 
 def model_faults(error: ValidationError, document: Document) -> list[Fault]:

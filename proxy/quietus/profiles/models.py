@@ -7,19 +7,14 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from quietus.profiles.call_words import CallGrpc, CallHttp, CallModel, PageModel, RouteModel, Wired
 from quietus.profiles.words import (
-    GRPC_LATER,
-    MCP_LATER,
     AckModel,
-    CallHttp,
-    CallModel,
     ColumnsModel,
     Duration,
     ItemModel,
     Items,
     Model,
-    PageModel,
-    RouteModel,
     SelectorOne,
     When,
 )
@@ -64,7 +59,21 @@ class StoreModel(Model):
         return self.effectuation_bound or max(2 * self.settling_interval, least)
 
 
-class SurfaceModel(Model):
+class Asked(Wired):
+    """A request of our own whose answer holds rows."""
+
+    http: CallHttp | None = None
+    grpc: CallGrpc | None = None
+    page: PageModel | None = None
+    clean: list[When] = []
+    capture: dict[str, SelectorOne] = {}
+    """From the answer as a whole, for the captures of its rows."""
+    items: Items | None = None
+    item: ItemModel | None = None
+    columns: ColumnsModel | None = None
+
+
+class SurfaceModel(Asked):
     """One way to ask the store whether something is still there."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
@@ -72,38 +81,22 @@ class SurfaceModel(Model):
     each: Literal["key", "subject", "text", "vector", "path"] | None = None
     enumerates: bool = False
     note: str = ""
-    http: CallHttp | None = None
-    grpc: Any = Field(None, exclude=True)
-    mcp: Any = Field(None, exclude=True)
-    page: PageModel | None = None
-    clean: list[When] = []
-    items: Items | None = None
-    item: ItemModel | None = None
-    columns: ColumnsModel | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> SurfaceModel:
-        if self.grpc is not None:
-            raise ValueError(GRPC_LATER)
-        if self.mcp is not None:
-            raise ValueError(MCP_LATER)
         if self.kind == "unprobeable":
-            if self.http is not None:
-                raise ValueError("an unprobeable surface has no http: give it another kind to probe it")
-        elif self.http is None:
-            raise ValueError("a surface needs http, or kind: unprobeable if nothing can ask it")
+            if self.http is not None or self.grpc is not None:
+                raise ValueError("an unprobeable surface asks nothing: give it another kind to probe it")
+        elif self.http is None and self.grpc is None:
+            raise ValueError("a surface needs http or grpc, or kind: unprobeable if nothing can ask it")
         return self
 
+    def _must_be_wired(self) -> bool:
+        return False
 
-class ControlsModel(Model):
+
+class ControlsModel(Asked):
     """How any live records of the collection are listed: bystanders for the live control."""
-
-    http: CallHttp
-    page: PageModel | None = None
-    clean: list[When] = []
-    items: Items | None = None
-    item: ItemModel | None = None
-    columns: ColumnsModel | None = None
 
 
 class EpochModel(CallModel):
@@ -136,6 +129,19 @@ class ForgetsModel(Model):
     each_record: str | None = None
 
 
+class DescriptorsModel(Model):
+    """Where the descriptor set of the gRPC routes is: a file beside the profile, or an installed module."""
+
+    file: str | None = Field(None, min_length=1)
+    module: str | None = Field(None, pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$")
+
+    @model_validator(mode="after")
+    def _one(self) -> DescriptorsModel:
+        if (self.file is None) == (self.module is None):
+            raise ValueError("descriptors are a file or a module")
+        return self
+
+
 class ProfileModel(Model):
     """One store's API."""
 
@@ -144,7 +150,7 @@ class ProfileModel(Model):
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=60)
     summary: str = ""
     store: StoreModel = StoreModel()
-    descriptors: Any = Field(None, exclude=True)
+    descriptors: DescriptorsModel | None = None
     routes: list[RouteModel] = Field(min_length=1)
     surfaces: list[SurfaceModel] = Field(min_length=1)
     controls: ControlsModel | None = None
@@ -153,12 +159,6 @@ class ProfileModel(Model):
     strengthen: list[StrengthenModel] = []
     remedies: dict[str, CallModel] = {}
     forgets: ForgetsModel = ForgetsModel()
-
-    @model_validator(mode="after")
-    def _no_descriptors(self) -> ProfileModel:
-        if self.descriptors is not None:
-            raise ValueError(GRPC_LATER)
-        return self
 
 
 def json_schema() -> dict[str, Any]:

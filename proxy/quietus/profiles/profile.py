@@ -18,18 +18,26 @@ from quietus.profiles.acks import Ack, epoch_in, reply_view, text_in
 from quietus.profiles.answers import (
     Answered,
     answered,
-    open_body,
     read_answer,
     read_document,
 )
-from quietus.profiles.codec import decode_exact, decode_json, encode_json
-from quietus.profiles.compiled import Compiled, compile_profile
+from quietus.profiles.codec import decode_json
+from quietus.profiles.compiled import WIDE, Compiled, compile_profile
+from quietus.profiles.descriptors import Rpc
 from quietus.profiles.faults import Ambiguous, CannotQuote, NotJson, RequestFault, Unreadable
-from quietus.profiles.jsonpaths import MISSING
+from quietus.profiles.message_answers import (
+    MessageAnswered,
+    read_message,
+    read_one,
+    reply_document,
+    request_view,
+)
 from quietus.profiles.models import ProfileModel, StoreModel
 from quietus.profiles.routes import Reading, Route
+from quietus.profiles.rpc import Wiring
+from quietus.profiles.rpc_templates import AnyTemplate, RpcTemplate
+from quietus.profiles.strengthening import strengthened
 from quietus.profiles.surface import Surface
-from quietus.profiles.templates import Template, fill, header_value, put, query_string
 from quietus.profiles.wire import canonical_segments, check_json_request, header_fields, parse_query
 
 _UNMAPPED: Final = Call(Operation.RECALL, scope=Scope(tenant=UNKNOWN))
@@ -39,9 +47,10 @@ _BODILESS_HEAD: Final = "HEAD"
 class Profile:
     """What is known of one store's API. Made by `loader`; see its module for how."""
 
-    def __init__(self, model: ProfileModel, fingerprint: str) -> None:
-        compiled: Compiled = compile_profile(model)
+    def __init__(self, model: ProfileModel, fingerprint: str, wiring: Wiring = WIDE) -> None:
+        compiled: Compiled = compile_profile(model, wiring)
         self._model = model
+        self._wiring = wiring
         self.name = model.name
         self.summary = model.summary
         self.store = model.store
@@ -55,6 +64,10 @@ class Profile:
         self.lints: tuple[str, ...] = compiled.lints
         self._compiled = compiled
         self._candidates: dict[tuple[str, int], tuple[Route, ...]] = {}
+        self._methods: dict[str, list[Route]] = {}
+        for route in compiled.routes:
+            if route.wire == "grpc":
+                self._methods.setdefault(route.target, []).append(route)
 
     def __repr__(self) -> str:
         return f"Profile({self.name!r}, {len(self.routes)} routes, {len(self.surfaces)} surfaces)"
@@ -65,10 +78,12 @@ class Profile:
         Raises CompileFaults where they do not hold together.
         """
         store = StoreModel.model_validate({**self._model.store.model_dump(exclude_unset=True), **changes})
-        return Profile(self._model.model_copy(update={"store": store}), self.fingerprint)
+        return Profile(self._model.model_copy(update={"store": store}), self.fingerprint, self._wiring)
 
     def read(self, request: Request) -> Reading:
         """The request as a Call; unmapped where no route matches. Raises RequestFault."""
+        if request.wire == "grpc":
+            return self._read_message(request)
         segments = canonical_segments(request.path)
         method = "GET" if request.method == _BODILESS_HEAD else request.method
         view: dict[str, Any] | None = None
@@ -85,24 +100,49 @@ class Profile:
                 return Reading(request, Call(Operation.IGNORE, route.name), route=route)
             if "body" not in view and request.body:
                 view["body"] = _request_body(request)
-            try:
-                if route.when is not None and not route.when.holds(view):
-                    continue
-            except Ambiguous as error:
-                raise RequestFault("ambiguous-request", str(error)) from None
-            if route.operation is Operation.IGNORE:
-                return Reading(request, Call(Operation.IGNORE, route.name), route=route)
-            return _with_min_epoch(route.read(request, view, self.store.knows_purposes))
+            found = self._taken(route, request, view)
+            if found is not None:
+                return found
         return _with_min_epoch(Reading(request, _UNMAPPED, mapped=False))
+
+    def _read_message(self, request: Request) -> Reading:
+        """As `read`, of a message; the method's name is matched exactly."""
+        view: dict[str, Any] | None = None
+        for route in self._methods.get(request.target, ()):
+            if route.rpc is not None and view is None:
+                body = request_view(request.body, route.rpc)
+                view = {"headers": header_fields(request.headers), "body": body}
+            found = self._taken(route, request, view or {})
+            if found is not None:
+                return found
+        return _with_min_epoch(Reading(request, _UNMAPPED, mapped=False))
+
+    def _taken(self, route: Route, request: Request, view: dict[str, Any]) -> Reading | None:
+        """The request as this route reads it, or None where its condition does not hold."""
+        try:
+            if route.when is not None and not route.when.holds(view):
+                return None
+        except Ambiguous as error:
+            raise RequestFault("ambiguous-request", str(error)) from None
+        if route.operation is Operation.IGNORE:
+            return Reading(request, Call(Operation.IGNORE, route.name), route=route)
+        return _with_min_epoch(route.read(request, view, self.store.knows_purposes))
 
     def answer(self, reading: Reading, reply: Reply) -> Answered:
         """The rows and scalars of an answer. Raises Unreadable."""
         route = reading.route
-        if route is None:
+        if reading.request.wire == "grpc":
+            rpc = route.rpc if route is not None else None
+            rows = route.rows if route is not None else ()
+            found: Answered = read_message(reply, rows, rpc.gives if rpc else None, reading.call.capture)
+        elif route is None:
             return read_answer(reply, ())
-        if reading.request.method == _BODILESS_HEAD and not reply.body:
+        elif reading.request.method == _BODILESS_HEAD and not reply.body:
             return Answered(text="")
-        found = read_answer(reply, route.rows, reading.call.capture)
+        else:
+            found = read_answer(reply, route.rows, reading.call.capture)
+        if route is None:
+            return found
         if route.epoch is not None:
             found.epoch = epoch_in(route.epoch, reply_view(reply, found.document))
         if reading.call.operation is Operation.WRITE and found.items:
@@ -110,11 +150,16 @@ class Profile:
         return found
 
     def event(self, reading: Reading, data: bytes) -> Answered:
-        """The rows and scalars in the data of one server-sent event. Raises Unreadable.
+        """The rows and scalars in one server-sent event, or one message of a stream. Raises Unreadable.
 
         Data that is no JSON is text, unless the route says where the rows of an event are.
         """
-        groups = reading.route.events if reading.route is not None else []
+        route = reading.route
+        groups = route.events if route is not None else []
+        if reading.request.wire == "grpc":
+            if route is None or route.rpc is None:
+                return MessageAnswered(plain=data)
+            return read_one(data, groups or route.rows, route.rpc.gives, reading.call.capture)
         try:
             document = read_document(data)
         except Unreadable:
@@ -126,15 +171,9 @@ class Profile:
 
     def ack(self, reading: Reading, reply: Reply) -> Ack:
         """What the answer of a forget or a write claims. Never raises."""
-        document: Any = MISSING
-        try:
-            plain = open_body(reply)
-            if plain:
-                document = read_document(plain)
-        except Unreadable:
-            pass
         if reading.route is None:
             return Ack("unclear")
+        document = reply_document(reply, reading.route.rpc)
         return reading.route.ack.read(reply, document, reading.call.capture)
 
     def strengthen(self, reading: Reading, request: Request, epoch: int | None) -> Request:
@@ -143,16 +182,8 @@ class Profile:
         if not sets:
             return request
         values = {**reading.call.capture, "epoch": epoch}
-        path, _, raw = request.target.partition("?")
-        query: dict[str, Any] = {}
-        headers: dict[str, Any] = {}
-        body = _UNCHANGED
-        for target, value in sets.items():
-            if target.startswith("$.body") and body is _UNCHANGED:
-                body = decode_exact(request.body) if request.body else {}
-            changed = put(target, fill(value, values), query, headers, None if body is _UNCHANGED else body)
-            body = body if body is _UNCHANGED else changed
-        return _rewritten(request, path, raw, query, headers, body)
+        rpc = reading.route.rpc if reading.route is not None else None
+        return strengthened(request, sets, values, rpc)
 
     def remedy(self, name: str, values: Mapping[str, Any]) -> Request | None:
         """A remedy by its name, or None. Raises CannotQuote, MissingValue."""
@@ -173,7 +204,7 @@ class Profile:
         selector = self._compiled.canary_key
         if selector is None:
             return given if 200 <= reply.status < 300 else None
-        return text_in(selector, _reply_view(reply))
+        return text_in(selector, reply_view(reply, reply_document(reply, _rpc(self._compiled.canary))))
 
     @property
     def forget_kinds(self) -> frozenset[str]:
@@ -200,7 +231,8 @@ class Profile:
         """The read epoch in an answer to `epoch_request`, or None."""
         if self._compiled.epoch_value is None or not 200 <= reply.status < 300:
             return None
-        return epoch_in(self._compiled.epoch_value, _reply_view(reply))
+        view = reply_view(reply, reply_document(reply, _rpc(self._compiled.epoch)))
+        return epoch_in(self._compiled.epoch_value, view)
 
     def _routes_for(self, method: str, segments: int) -> tuple[Route, ...]:
         """The routes that a path of so many segments can match, in order."""
@@ -210,16 +242,13 @@ class Profile:
         if found is None:
             found = tuple(
                 route for route in self.routes
-                if route.method == method
+                if route.wire == "http" and route.method == method
                 and (len(route.template.segments) == segments if route.template.rest is None
                      else len(route.template.segments) < segments)
             )  # fmt: skip
             if found:  # bounded: the methods of the profile times its longest path
                 self._candidates[key] = found
         return found
-
-
-_UNCHANGED: Final = object()
 
 
 def _request_body(request: Request) -> Any:
@@ -229,14 +258,6 @@ def _request_body(request: Request) -> Any:
     except NotJson as error:
         problem = "too-large" if error.too_large else "malformed-request"
         raise RequestFault(problem, f"the body is not strict JSON: {error}") from None
-
-
-def _reply_view(reply: Reply) -> dict[str, Any]:
-    try:
-        document = read_document(open_body(reply))
-    except Unreadable:
-        document = MISSING
-    return reply_view(reply, document)
 
 
 def _with_min_epoch(reading: Reading) -> Reading:
@@ -262,27 +283,12 @@ def _mapping_fingerprint(model: ProfileModel) -> str:
     return hashlib.sha256(model.model_dump_json(exclude={"store", "summary"}).encode()).hexdigest()
 
 
-def _filled(template: Template | None, values: Mapping[str, Any]) -> Request | None:
+def _rpc(template: AnyTemplate | None) -> Rpc | None:
+    return template.rpc if isinstance(template, RpcTemplate) else None
+
+
+def _filled(template: AnyTemplate | None, values: Mapping[str, Any]) -> Request | None:
     return template.fill(values) if template is not None else None
-
-
-def _rewritten(
-    request: Request, path: str, raw: str, query: dict[str, Any], headers: dict[str, Any], body: Any
-) -> Request:
-    """The request with these parameters, headers and body in place of its own."""
-    extra = query_string(query)[1:]
-    kept = [pair for pair in raw.split("&") if pair and pair.partition("=")[0] not in query]
-    together = "&".join([*kept, *([extra] if extra else [])])
-    named = {name.lower() for name in headers}
-    pairs = tuple(pair for pair in request.headers if pair[0].lower() not in named)
-    pairs = (*pairs, *((name, header_value(value)) for name, value in headers.items()))
-    data = request.body
-    if body is not _UNCHANGED:
-        data = encode_json(body)
-        pairs = tuple(pair for pair in pairs if pair[0].lower() != "content-length")
-        pairs = (*pairs, ("Content-Length", str(len(data))))
-    target = f"{path}?{together}" if together else path
-    return Request(request.method, target, pairs, data)
 
 
 __all__ = ["Ack", "Answered", "CannotQuote", "Profile", "Reading", "Surface"]

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from quietus.core.exchange import Request
+from quietus.core.exchange import Request, Wire
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.scope import ANY, UNKNOWN, Scope, Values
 from quietus.profiles.acks import AckReader, Condition
 from quietus.profiles.answers import read_rows
+from quietus.profiles.call_words import RouteModel
 from quietus.profiles.columns import Rows, compile_groups
-from quietus.profiles.dialects import DIALECTS, FilterReading
+from quietus.profiles.descriptors import Rpc
+from quietus.profiles.dialects import dialect
 from quietus.profiles.dimensions import (
     capture_all,
     check_name,
@@ -24,12 +26,15 @@ from quietus.profiles.dimensions import (
     vector_of,
 )
 from quietus.profiles.faults import Ambiguous, CompileFault, RequestFault, Unread, Unreadable
+from quietus.profiles.filters import FilterReading
 from quietus.profiles.rows import Anchors
-from quietus.profiles.selector import Place, Selector, selectors
+from quietus.profiles.rpc import Wiring, check_route
+from quietus.profiles.selector import Place, Selector, compile_pattern, selectors
 from quietus.profiles.wire import PathTemplate, compile_template
-from quietus.profiles.words import FilterModel, RequestModel, RouteModel, SelectorModel
+from quietus.profiles.words import FilterModel, RequestModel, SelectorModel
 
 NAMES = ("tenant", "subject", "purpose", "key")
+_PLAIN = Wiring(frozenset({"http"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +72,38 @@ class _Filter:
 
     def __init__(self, model: FilterModel, place: Place) -> None:
         self.selector = Selector(SelectorModel(select=model.select, decode=model.decode), place)
-        self.read = DIALECTS[model.dialect]
+        self.read = dialect(model.dialect, compile_pattern(model.match, place))
         self.fields = dict(model.fields)
         if self.selector.many:
             raise CompileFault(place, "a filter is at a plain path to one value")
 
 
 class Route:
-    """One compiled route."""
+    """One compiled route, on one wire."""
 
-    def __init__(self, model: RouteModel, place: Place) -> None:
+    def __init__(self, model: RouteModel, place: Place, wire: Wire = "http", wiring: Wiring = _PLAIN) -> None:
         self.name = model.name
+        self.wire = wire
+        self.place: Place = (*place, wire)
         self.operation = Operation(model.operation)
-        self.method = model.http.method
-        self.template: PathTemplate = compile_template(model.http.path, (*place, "http", "path"))
+        self.rpc: Rpc | None = None
+        if wire == "grpc":
+            assert model.grpc is not None
+            self.method, path = "POST", model.grpc.method
+            if self.operation is not Operation.IGNORE or model.when:
+                self.rpc = wiring.rpc(path, (*place, "grpc", "method"))
+                check_route(model, self.rpc, place)
+        else:
+            assert model.http is not None
+            self.method, path = model.http.method, model.http.path
+        self.target = path
+        """The path as it stands in the profile: on gRPC the method's full name."""
+        self.template: PathTemplate = compile_template(path, (*place, wire, "path"))
+        takes = self.rpc.takes if self.rpc is not None else None
+        gives = self.rpc.gives if self.rpc is not None else None
         parts = model.model_dump_json(include={"when", "capture", "request"})
         self.reads_headers = "headers" in parts
-        self.when = Condition(model.when, (*place, "when")) if model.when else None
+        self.when = Condition(model.when, (*place, "when"), takes) if model.when else None
         self.capture = {
             name: Selector(one, (*place, "capture", name)) for name, one in model.capture.items()
         }
@@ -109,7 +129,7 @@ class Route:
             event = response.event
             self.events = compile_groups(event.items, event.item or response.item, None, (*there, "event"))
         self.epoch = Selector(response.epoch, (*there, "epoch")) if response.epoch else None
-        self.ack = AckReader(response.ack, (*there, "ack"))
+        self.ack = AckReader(response.ack, (*there, "ack"), gives)
 
     def read(self, request: Request, view: Mapping[str, Any], knows_purposes: bool) -> Reading:
         """The request as a Call. Raises RequestFault."""

@@ -7,12 +7,13 @@ whose scalar it is, and so that a row can be taken out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from quietus.core.operations import Item
 from quietus.profiles.faults import Ambiguous, CompileFault, MissingItems, Unread, Unreadable
 from quietus.profiles.item_reader import ItemReader
+from quietus.profiles.messages import Edits
 from quietus.profiles.selector import Place, Selector
 from quietus.profiles.words import SelectorModel
 
@@ -29,11 +30,27 @@ class Anchors:
         """A string that holds JSON: the document in it."""
         self.edit: list[list[Any]] = []
         """Every list from which a dropped row is taken out."""
+        self.cutters: list[Callable[[frozenset[int], Edits], None]] = []
+        """Of messages: what else must change when rows are taken out."""
 
     def add(self, rows: list[Any], start: int) -> None:
         """Notes a list of rows."""
         self.lists[id(rows)] = start
         self.edit.append(rows)
+
+    def cut(self, positions: frozenset[int]) -> Edits | None:
+        """What is to be changed in a message to take rows out. None if one of them cannot be taken out."""
+        if self.inner or any(position in positions for position in self.whole.values()):
+            return None
+        edits = Edits()
+        for rows in self.edit:
+            start = self.lists[id(rows)]
+            found = frozenset(at - start for at in positions if start <= at < start + len(rows))
+            if found:
+                edits.drops[id(rows)] = (found, 1)
+        for cutter in self.cutters:
+            cutter(positions, edits)
+        return edits
 
     def drop(self, positions: frozenset[int]) -> bool:
         """Takes rows out of their lists, in place. False if one of them cannot be taken out."""

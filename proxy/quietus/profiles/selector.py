@@ -29,7 +29,7 @@ class Selector:
         self.path = compile_path(spec.select, (*place, "select")) if spec.select else None
         self.decode = spec.decode == "json"
         self.split = spec.split
-        self.match = _pattern(spec.match, place)
+        self.match = compile_pattern(spec.match, place)
         self.skip = spec.on_mismatch == "skip"
         self.join = spec.join
         self.template = spec.template
@@ -125,7 +125,8 @@ def _nothing(_document: Any) -> list[Any]:
     return []
 
 
-def _pattern(text: str | None, place: Place) -> re.Pattern[str] | None:
+def compile_pattern(text: str | None, place: Place) -> re.Pattern[str] | None:
+    """A pattern with its group `value`, or None without one. Raises CompileFault."""
     if text is None:
         return None
     try:

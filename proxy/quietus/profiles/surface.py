@@ -9,15 +9,21 @@ from typing import Any, Final
 from quietus.core.exchange import Reply, Request
 from quietus.core.operations import Item
 from quietus.profiles.acks import Condition, reply_view
-from quietus.profiles.answers import Answered, read_answer
+from quietus.profiles.answers import Answered, Captures, read_answer
+from quietus.profiles.call_words import PageModel
 from quietus.profiles.columns import compile_groups
+from quietus.profiles.descriptors import MessageType
+from quietus.profiles.dimensions import capture_all
 from quietus.profiles.faults import Ambiguous, CompileFault, Unread, Unreadable
 from quietus.profiles.jsonpaths import MISSING
+from quietus.profiles.message_answers import read_message
 from quietus.profiles.models import ControlsModel, SurfaceModel
+from quietus.profiles.rpc import Wiring, check_rows, check_selectors
+from quietus.profiles.rpc_templates import RpcTemplate, make_template
 from quietus.profiles.selector import Place, Selector
-from quietus.profiles.templates import Template, set_steps
-from quietus.profiles.words import PageModel
+from quietus.profiles.templates import set_steps
 
+_PLAIN: Final = Wiring(frozenset({"http"}))
 _BLOCKING: Final = frozenset({"primary", "index", "cache", "derived", "graph"})
 
 
@@ -35,16 +41,23 @@ class SurfaceAnswer:
 class Surface:
     """One compiled surface."""
 
-    def __init__(self, model: SurfaceModel | ControlsModel, place: Place) -> None:
+    def __init__(self, model: SurfaceModel | ControlsModel, place: Place, wiring: Wiring = _PLAIN) -> None:
         named = isinstance(model, SurfaceModel)
         self.name = model.name if isinstance(model, SurfaceModel) else "controls"
         self.kind = model.kind if isinstance(model, SurfaceModel) else "index"
         self.each = model.each if isinstance(model, SurfaceModel) else None
         self.enumerates = model.enumerates if isinstance(model, SurfaceModel) else True
         self.note = model.note if isinstance(model, SurfaceModel) else ""
-        self.template = Template(model.http, (*place, "http")) if model.http is not None else None
+        asks = model.http is not None or model.grpc is not None
+        self.template = make_template(model, place, wiring) if asks else None
+        self.gives = self.template.rpc.gives if isinstance(self.template, RpcTemplate) else None
+        if self.gives is not None:
+            _check_answers(model, self.gives, place)
         self.page = _Page(model.page, (*place, "page")) if model.page else None
-        self.clean = [Condition(when, (*place, "clean", at)) for at, when in enumerate(model.clean)]
+        self.clean = [
+            Condition(when, (*place, "clean", at), self.gives) for at, when in enumerate(model.clean)
+        ]
+        self.capture = {name: Selector(one, (*place, "capture", name)) for name, one in model.capture.items()}
         self.groups = compile_groups(model.items, model.item, model.columns, place)
         if self.template is not None and not self.groups:
             self.groups = [*compile_groups("$.body", model.item, None, place)]
@@ -70,23 +83,43 @@ class Surface:
 
     def read(self, reply: Reply, page: object | None = None) -> SurfaceAnswer:
         """What came back. Raises Unreadable for an answer that is neither rows nor `clean`."""
-        reading = _read_leniently(reply)
+        reading = self._answer(reply, lenient=True)
         view = reply_view(reply, reading.document if reading.text is None else MISSING)
         if any(condition.holds(view) for condition in self.clean):
             return SurfaceAnswer((), True, None, reading)
         if not 200 <= reply.status < 300:
             raise Unreadable(f"the surface {self.name} was answered with status {reply.status}")
-        answer = read_answer(reply, self.groups)
+        try:
+            captures = capture_all(self.capture, view) if self.capture else {}
+        except Ambiguous:
+            raise Unreadable("the answer says two things where one is expected") from None
+        answer = self._answer(reply, captures)
         following = self.page.following(view, len(answer.items), page) if self.page is not None else None
         return SurfaceAnswer(answer.items, False, following, answer)
 
 
-def _read_leniently(reply: Reply) -> Answered:
-    """The answer without its rows; one that is no JSON has no document."""
-    try:
-        return read_answer(reply, ())
-    except Unreadable:
-        return Answered(text="")
+    def _answer(self, reply: Reply, captures: Captures = {}, *, lenient: bool = False) -> Answered:  # noqa: B006
+        """The answer; `lenient`: without its rows, and one that cannot be read has no document."""
+        try:
+            groups = () if lenient else self.groups
+            if self.gives is not None:
+                return read_message(reply, groups, self.gives, captures)
+            return read_answer(reply, groups, captures)
+        except Unreadable:
+            if not lenient:
+                raise
+            return Answered(text="")
+
+
+def _check_answers(model: SurfaceModel | ControlsModel, kind: MessageType, place: Place) -> None:
+    """Every selector of the answer against its message. Raises CompileFault."""
+    said = model.model_dump(include={"clean", "capture", "items", "item"})
+    check_selectors({name: said[name] for name in ("capture", "items")}, kind, place)
+    for at, when in enumerate(said["clean"]):
+        check_selectors({"when": when}, kind, (*place, "clean", at))
+    if model.page is not None and model.page.next is not None:
+        check_selectors(model.page.model_dump()["next"], kind, (*place, "page", "next"))
+    check_rows(said["items"], said["item"], kind, place)
 
 
 class _Page:

@@ -13,10 +13,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from quietus.core.exchange import Request
+from quietus.profiles.call_words import CallHttp
 from quietus.profiles.codec import encode_json, scalar_text
 from quietus.profiles.faults import CannotQuote, CompileFault, MissingValue
 from quietus.profiles.selector import Place
-from quietus.profiles.words import CallHttp
 
 PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(\?)?\}")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -36,9 +36,9 @@ class Template:
             raise CompileFault((*place, "path"), "the path of a call has no query", "write it under query")
         parts = {"path": self.path, "query": self.query, "headers": self.headers, "body": self.body}
         self.names = {
-            name: (*place, part) for part, value in parts.items() for name, _ in _names(value)
+            name: (*place, part) for part, value in parts.items() for name, _ in names_of(value)
         }
-        self.required = {name for value in parts.values() for name, free in _names(value) if not free}
+        self.required = {name for value in parts.values() for name, free in names_of(value) if not free}
 
     def fill(self, values: Mapping[str, Any], sets: Mapping[str, Any] | None = None) -> Request:
         """The request. `sets` are values for `$.query.x`, `$.headers.x` or `$.body.x` beside it.
@@ -122,19 +122,20 @@ def set_steps(target: str) -> list[str]:
 
 def names_in(value: Any) -> Iterator[str]:
     """The placeholders in a template."""
-    return (name for name, _ in _names(value))
+    return (name for name, _ in names_of(value))
 
 
-def _names(value: Any) -> Iterator[tuple[str, bool]]:
+def names_of(value: Any) -> Iterator[tuple[str, bool]]:
+    """The placeholders in a template, each with whether it may be left out."""
     if isinstance(value, str):
         for match in PLACEHOLDER.finditer(value):
             yield match[1], bool(match[2])
     elif isinstance(value, Mapping):
         for member in value.values():
-            yield from _names(member)
+            yield from names_of(member)
     elif isinstance(value, list):
         for member in value:
-            yield from _names(member)
+            yield from names_of(member)
 
 
 def _value(match: re.Match[str], values: Mapping[str, Any]) -> Any:

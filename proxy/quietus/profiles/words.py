@@ -1,6 +1,7 @@
 """The words that routes, selectors and calls are written with, as types. `models` puts them together.
 
-Nothing here runs: `routes`, `answers` and `surface` compile it.
+Nothing here runs: `routes`, `answers` and `surface` compile it. What requests are written with is in
+`call_words`.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-GRPC_LATER = "the gRPC wire is not served yet: describe the store's HTTP API"
-MCP_LATER = "the MCP wire is not served yet: describe the store's HTTP API"
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$")
 _UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -60,14 +59,13 @@ Dimension = Literal["tenant", "subject", "purpose", "path", "key", "narrows"]
 
 
 def _dialect(name: str) -> str:
-    if name == "milvus":
-        raise ValueError("the dialect milvus is not served yet; the dialects are chroma and plain")
-    if name not in ("chroma", "plain"):
-        raise ValueError("not a dialect; the dialects are chroma and plain")
+    if name not in DIALECT_NAMES:
+        raise ValueError(f"not a dialect; the dialects are {', '.join(DIALECT_NAMES)}")
     return name
 
 
-Dialect = Annotated[str, AfterValidator(_dialect), Field(json_schema_extra={"enum": ["chroma", "plain"]})]
+DIALECT_NAMES = ("chroma", "etcd", "milvus", "plain")
+Dialect = Annotated[str, AfterValidator(_dialect), Field(json_schema_extra={"enum": list(DIALECT_NAMES)})]
 
 
 class FilterModel(Model):
@@ -77,6 +75,8 @@ class FilterModel(Model):
     dialect: Dialect
     decode: Literal["json"] | None = None
     fields: dict[str, Dimension]
+    match: str | None = None
+    """etcd: a pattern with a group `value` that finds whose a key is; its finding is the field `owner`."""
 
 
 class ItemModel(Model):
@@ -117,7 +117,14 @@ class GroupModel(Model):
     optional: bool = False
 
 
-Items = str | SelectorModel | list[GroupModel]
+class FieldColumnsModel(Model):
+    """Rows that are columns by name beside their ids, as Milvus writes them."""
+
+    dialect: Literal["milvus"]
+    select: str
+
+
+Items = str | SelectorModel | FieldColumnsModel | list[GroupModel]
 
 
 class RequestModel(Model):
@@ -144,7 +151,13 @@ class RequestModel(Model):
     columns: ColumnsModel | None = None
 
 
-Expected = str | int | float | bool | None | list[str | int | float | bool | None]
+class FoundModel(Model):
+    """Of a condition: whether its path finds anything at all."""
+
+    found: bool
+
+
+Expected = str | int | float | bool | None | list[str | int | float | bool | None] | FoundModel
 When = dict[str, Expected]
 
 
@@ -165,7 +178,7 @@ class AckModel(Model):
 
 
 class EventModel(Model):
-    """Where the rows stand in the data of one server-sent event, for answers that are streamed."""
+    """Where the rows stand in one server-sent event or one message of a stream, where that differs."""
 
     items: Items
     item: ItemModel | None = None
@@ -180,76 +193,3 @@ class ResponseModel(Model):
     columns: ColumnsModel | None = None
     event: EventModel | None = None
     ack: AckModel = AckModel()
-
-
-Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-
-
-class RouteHttp(Model):
-    """A method and a path; `{name}` is one segment, `{name...}` the rest."""
-
-    method: Method
-    path: str = Field(pattern=r"^/")
-
-
-class Wired(Model):
-    """Something that is said on a wire; HTTP is the one that is served."""
-
-    grpc: Any = Field(None, exclude=True)
-    mcp: Any = Field(None, exclude=True)
-
-    @model_validator(mode="after")
-    def _served(self) -> Wired:
-        if self.grpc is not None:
-            raise ValueError(GRPC_LATER)
-        if self.mcp is not None:
-            raise ValueError(MCP_LATER)
-        return self
-
-
-class RouteModel(Wired):
-    """One route of the store's API and what it means."""
-
-    name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=60)
-    operation: Literal["write", "read", "recall", "forget", "ignore"]
-    http: RouteHttp
-    when: When = {}
-    capture: dict[str, SelectorOne] = {}
-    request: RequestModel = RequestModel()
-    response: ResponseModel = ResponseModel()
-
-
-class CallHttp(Model):
-    """A request of our own. `{name}` is filled in; `{name?}` leaves its member out without a value."""
-
-    method: Method
-    path: str = Field(pattern=r"^/")
-    query: dict[str, Any] = {}
-    headers: dict[str, str] = {}
-    body: Any = None
-
-
-class CallModel(Wired):
-    """A request of our own on a wire."""
-
-    http: CallHttp
-
-
-class PageModel(Model):
-    """How a list is asked for its next page: by what the answer says, or by steps."""
-
-    set: str
-    from_: str | int | None = Field(None, alias="from")
-    next: SelectorOne | None = None
-    step: int | None = Field(None, ge=1)
-    until: Literal["short"] | When | None = None
-
-    @model_validator(mode="after")
-    def _one_style(self) -> PageModel:
-        if (self.next is None) == (self.step is None):
-            raise ValueError("a page has either next, or step (with until)")
-        if self.step is not None and not isinstance(self.from_, int):
-            raise ValueError("a page with step needs from, a number")
-        if self.next is not None and self.until is not None:
-            raise ValueError("until belongs to a page with step")
-        return self

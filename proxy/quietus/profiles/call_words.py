@@ -93,9 +93,12 @@ class CallModel(Wired):
 
 
 class PageModel(Model):
-    """How a list is asked for its next page: by what the answer says, or by steps."""
+    """How a list is asked for its next page: by what the answer says, or by steps.
 
-    set: str
+    `set` is one place, or one for each wire.
+    """
+
+    set: str | dict[Literal["http", "grpc"], str]
     from_: str | int | None = Field(None, alias="from")
     next: SelectorOne | None = None
     step: int | None = Field(None, ge=1)

@@ -51,6 +51,7 @@ class Profile:
         compiled: Compiled = compile_profile(model, wiring)
         self._model = model
         self._wiring = wiring
+        self.wires = wiring.wires
         self.name = model.name
         self.summary = model.summary
         self.store = model.store

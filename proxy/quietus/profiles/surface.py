@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from quietus.core.exchange import Reply, Request
+from quietus.core.exchange import Reply, Request, Wire
 from quietus.core.operations import Item
 from quietus.profiles.acks import Condition, reply_view
 from quietus.profiles.answers import Answered, Captures, read_answer
@@ -53,7 +53,8 @@ class Surface:
         self.gives = self.template.rpc.gives if isinstance(self.template, RpcTemplate) else None
         if self.gives is not None:
             _check_answers(model, self.gives, place)
-        self.page = _Page(model.page, (*place, "page")) if model.page else None
+        rpc = self.gives is not None
+        self.page = _Page(model.page, (*place, "page"), "grpc" if rpc else "http") if model.page else None
         self.clean = [
             Condition(when, (*place, "clean", at), self.gives) for at, when in enumerate(model.clean)
         ]
@@ -125,12 +126,14 @@ def _check_answers(model: SurfaceModel | ControlsModel, kind: MessageType, place
 class _Page:
     """How the next page is asked for."""
 
-    def __init__(self, model: PageModel, place: Place) -> None:
+    def __init__(self, model: PageModel, place: Place, wire: Wire) -> None:
         try:
-            set_steps(model.set)
+            self.set = model.set if isinstance(model.set, str) else model.set[wire]
+            set_steps(self.set)
+        except KeyError:
+            raise CompileFault((*place, "set"), f"nothing is set for {wire}") from None
         except ValueError as error:
             raise CompileFault((*place, "set"), str(error)) from None
-        self.set = model.set
         self.start = model.from_
         self.step = model.step
         self.next = Selector(model.next, (*place, "next")) if model.next else None

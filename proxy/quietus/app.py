@@ -105,7 +105,7 @@ class Sidecar:
         self.log = structlog.get_logger()
         self.client = StoreClient(settings.store, settings.timeouts, settings.limits.response_bytes_max)
         self.active = Active(
-            load_profile(settings.store.profile),
+            load_profile(settings.store.profile, settings.store.wires),
             load_policy(settings.policy),
             found_trial(settings.store.trial),
         )
@@ -144,6 +144,7 @@ class Sidecar:
         self.parts.exemptions.now()
         await publish(self.parts, self.metrics)
         self._begin(self.parts.reconciler.run())
+        self._begin(self.parts.ordering.run())
         self._begin(Lease(self.parts.erasures, self.settings.ledger.lease).run())
         self._begin(keep_publishing(self.parts, self.metrics))
         self._begin(self.reloader.run())

@@ -7,6 +7,7 @@ itself, whatever becomes of whoever gave it: by the wall clock, and at the lates
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from quietus.core.states import State
 from quietus.core.terms import Terms
 from quietus.erasures import Erasures
 from quietus.intents import Intents
+from quietus.ports import LedgerError
 
 LONGEST_OVERRIDE: Final = 24 * 3600.0
 """Seconds. Whoever needs more gives another, with another reason."""
@@ -177,10 +179,11 @@ class Ordering:
     # -------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Looks for what has expired until cancelled. Raises LedgerError: the lease says what follows."""
+        """Looks for what has expired until cancelled. A ledger that fails is looked at again."""
         while True:
+            with suppress(LedgerError):
+                await self.expire()
             await self._erasures.clock.sleep(EVERY)
-            await self.expire()
 
     def _name(self, kind: str) -> str:
         return f"{kind}_{self._new_id().partition('_')[2]}"

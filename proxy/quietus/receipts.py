@@ -3,15 +3,15 @@
 A receipt is JSON without fractions, in one canonical form: keys in order, no spaces, UTF-8. The Ed25519
 signature is over `signed_bytes("receipt", …)` of everything but its own value. Whom it is about is told by
 a salted commitment only: who holds salt and name can prove it, and nobody else can test a guess.
-`quietus receipt verify` reads it with code of its own (`cli/receipt_check.py`); docs/receipts.md has the form.
+`quietus receipt verify` reads it with code of its own; docs/receipts.md has the form.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from quietus.core.events import Event, EventType
@@ -56,37 +56,33 @@ class Circumstances:
     running_since: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class History:
-    """The events of one erasure as a receipt sums them up."""
+    """The events of one erasure as a receipt sums them up. `stamp` words a Unix time."""
 
-    count: int
-    last_number: int
-    last_hash: str
-    acts: tuple[dict[str, Any], ...]
-    omitted: int
-    profile: str
-    policy: str
+    stamp: Callable[[float], str | None]
+    count: int = 0
+    last_number: int = 0
+    last_hash: str = ""
+    acts: list[dict[str, Any]] = field(default_factory=list)
+    omitted: int = 0
+    profile: str = ""
+    policy: str = ""
 
-    @classmethod
-    def of(cls, events: Iterable[Event], stamp: Any) -> History:
-        """Sums up events, oldest first. `stamp` words a Unix time."""
-        count, omitted, number, last = 0, 0, 0, ""
-        acts: list[dict[str, Any]] = []
-        profile = policy = ""
-        for event in events:
-            count, number, last = count + 1, event.number, event.hash
-            if event.type is EventType.REQUESTED:
-                profile, policy = str(event.facts.get("profile", "")), str(event.facts.get("policy", ""))
-            if event.type not in _ACTS:
-                continue
-            if len(acts) == ACTS_SHOWN:
-                omitted += 1
-                continue
-            reason = event.facts.get("reason")
-            acts.append({"type": event.type.value, "at": stamp(event.at), "actor": event.actor,
-                         "reason": str(reason) if reason else None})  # fmt: skip
-        return cls(count, number, last, tuple(acts), omitted, profile, policy)
+    def add(self, event: Event) -> None:
+        """Takes in the next event; they come oldest first."""
+        self.count += 1
+        self.last_number, self.last_hash = event.number, event.hash
+        if event.type is EventType.REQUESTED:
+            self.profile, self.policy = (str(event.facts.get(name, "")) for name in ("profile", "policy"))
+        if event.type not in _ACTS:
+            return
+        if len(self.acts) == ACTS_SHOWN:
+            self.omitted += 1
+            return
+        reason = event.facts.get("reason")
+        self.acts.append({"type": event.type.value, "at": self.stamp(event.at), "actor": event.actor,
+                          "reason": str(reason) if reason else None})  # fmt: skip
 
 
 def issue(
@@ -165,3 +161,9 @@ def _whole(value: Any) -> None:
     elif isinstance(value, list | tuple):
         for each in value:
             _whole(each)
+
+
+def published_keys(keyring: Keyring) -> dict[str, Any]:
+    """The public key that receipts are checked with, as it is published."""
+    public = {"id": keyring.signing_id, "algorithm": "Ed25519", "public": keyring.public_key.hex()}
+    return {"keys": [public]}

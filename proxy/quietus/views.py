@@ -11,7 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from quietus.core.erasure import Erasure, PolicyPhase
 from quietus.core.events import Event
-from quietus.core.scope import DIMENSIONS, Wild
+from quietus.core.orders import Hold, Override
+from quietus.core.problems import Reason
+from quietus.core.scope import DIMENSIONS, Scope, Wild
 from quietus.core.states import State
 from quietus.core.verdict import Outcome, Verdict, Word
 
@@ -43,7 +45,7 @@ def erasure_view(
         "held": erasure.held,
         "escalated": erasure.escalated,
         "readmitted_at": stamp(erasure.readmitted_at),
-        "predicate": predicate_view(erasure),
+        "predicate": predicate_view(erasure.predicate),
         "tokens": list(erasure.tokens),
         "bound_at": stamp(erasure.bound_at),
         "due_at": stamp(due),
@@ -91,8 +93,20 @@ def status_view(erasure: Erasure, *, verdict: Verdict) -> dict[str, Any]:
         "requested_at": stamp(erasure.requested_at),
         "acknowledged_at": stamp(erasure.acknowledged_at),
         "settled_at": stamp(erasure.settled_at),
+        "reason": _reason(erasure),
         "why": why(erasure, verdict),
     }
+
+
+def _reason(erasure: Erasure) -> str | None:
+    """The machine-readable reason beside the sentence."""
+    if erasure.dossier.suppressed:
+        return Reason.SUPPRESSED_NOT_ERASED.value
+    if erasure.held and erasure.unsettled:
+        return Reason.LEGAL_HOLD.value
+    if erasure.state is State.VIOLATION:
+        return Reason.FORGET_EFFECTUATION_TIMEOUT.value
+    return Reason.ERASURE_EPOCH_NOT_SETTLED.value if erasure.unsettled else None
 
 
 def surface_view(surface: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,11 +145,38 @@ _CLASS: Final = {
 }
 
 
-def predicate_view(erasure: Erasure) -> dict[str, Any]:
-    """What was erased, as pseudonyms; only the dimensions that it names."""
+def hold_view(hold: Hold, waiting: int) -> dict[str, Any]:
+    """A legal hold; `waiting` forgets are taken up when it ends."""
+    return {
+        "id": hold.id, "predicate": predicate_view(hold.scope), "exception": hold.exception,
+        "reason": hold.reason, "actor": hold.actor, "placed_at": stamp(hold.placed_at),
+        "until": stamp(hold.until), "waiting": waiting,
+    }  # fmt: skip
+
+
+def override_view(override: Override, now: float) -> dict[str, Any]:
+    """A break-glass override, ended or not."""
+    return {
+        "id": override.id, "effect": override.effect, "predicate": predicate_view(override.tenant),
+        "reason": override.reason, "actor": override.actor, "begun_at": stamp(override.begun_at),
+        "until": stamp(override.until), "active": override.during(now, now),
+    }  # fmt: skip
+
+
+def quarantine_view(quarantine: Erasure) -> dict[str, Any]:
+    """A scope that people have quarantined."""
+    return {
+        "id": quarantine.id, "predicate": predicate_view(quarantine.predicate),
+        "reason": quarantine.dossier.reference, "actor": quarantine.actor,
+        "placed_at": stamp(quarantine.requested_at),
+    }  # fmt: skip
+
+
+def predicate_view(scope: Scope) -> dict[str, Any]:
+    """A digested scope, as pseudonyms; only the dimensions that it names."""
     found: dict[str, Any] = {}
     for name in DIMENSIONS:
-        values = getattr(erasure.predicate, name)
+        values = getattr(scope, name)
         if isinstance(values, Wild):
             continue
         if name == "path":
@@ -177,6 +218,8 @@ def why(erasure: Erasure, verdict: Verdict) -> str:
 
 
 def _why_requested(erasure: Erasure, _verdict: Verdict) -> str:
+    if erasure.dossier.suppressed:
+        return "The store has no way to forget it: it is kept from every answer, and it is not erased."
     if erasure.unclear or (erasure.forwards and not erasure.answered):
         return "The store was asked and gave no answer: it may have done it. It is probed and asked again."
     return "The store has not been asked yet; the gate is shut already."

@@ -113,10 +113,12 @@ async def opened() -> Desk:
 
 
 @asynccontextmanager
-async def office(**settings: Any) -> AsyncIterator[tuple[Desk, TestClient[Any, Any], World]]:
+async def office(
+    policy: str = "default", **settings: Any
+) -> AsyncIterator[tuple[Desk, TestClient[Any, Any], World]]:
     """The admin API over the assembled parts, nothing probing."""
     clock = WatchedClock()
-    world = World(clock=clock)
+    world = World(clock=clock, policy=policy)
     await world.parts.erasures.load()
     app = build(world.parts, world.metrics, tokens(), AdminSettings(**settings))
     async with TestClient(TestServer(app)) as client:

@@ -18,6 +18,8 @@ from quietus.admin.tokens import Identity, Role
 from quietus.core.events import Draft, EventType
 from quietus.core.problems import PROBLEMS
 from quietus.core.states import WrongState
+from quietus.forgets import HeldBack
+from quietus.ordering import NoSuchOrder
 from quietus.ports import Conflict, LedgerError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -72,8 +74,10 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if refused.name in ("unauthenticated", "forbidden"):
             await _record(request, office, refused.name)
         answer = problem(refused.name, refused.detail, refused.status)
-    except NoSuchErasure as error:
+    except (NoSuchErasure, NoSuchOrder) as error:
         answer = problem("not-found", str(error))
+    except HeldBack as error:
+        answer = problem("legal-hold", str(error))
     except WrongState as error:
         answer = problem("wrong-state", str(error))
     except BadAct as error:

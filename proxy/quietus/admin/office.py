@@ -10,10 +10,14 @@ from aiohttp import web
 
 from quietus.acts import Acts
 from quietus.admin.tokens import Tokens
+from quietus.assembly import Active
 from quietus.core.erasure import Erasure
+from quietus.core.policy import Mode
 from quietus.core.verdict import Verdict
+from quietus.demands import Demands
 from quietus.erasures import Erasures
 from quietus.metrics import Metrics
+from quietus.ordering import Ordering
 from quietus.ports import Clock
 from quietus.views import Declared, erasure_view
 
@@ -31,6 +35,11 @@ class Office:
 
     erasures: Erasures
     acts: Acts
+    demands: Demands
+    ordering: Ordering
+    active: Active
+    started_at: float
+    """Unix seconds at which this process began."""
     metrics: Metrics
     tokens: Tokens
     clock: Clock
@@ -40,6 +49,10 @@ class Office:
     hosts: frozenset[str]
     version: str
     refusals: Allowance
+
+    def observing(self) -> bool:
+        """Whether the policy in force only observes."""
+        return self.active.policy.mode is Mode.OBSERVE
 
     def view(self, erasure: Erasure) -> dict[str, Any]:
         """The JSON of an erasure."""

@@ -91,9 +91,66 @@ _SIGNAL: Final = _object(
 )
 
 
+_NAMES: Final = {"oneOf": [_STRING, {"type": "array", "items": _STRING, "minItems": 1}]}
+_SCOPE: Final = {"subject": _NAMES, "keys": _NAMES, "path": _NAMES, "tenant": _STRING, "purposes": _NAMES}
+_DEMAND: Final = _object({}, {
+    "subject": _NAMES, "keys": _NAMES, "path": _STRING, "tenant": _STRING, "purposes": _NAMES,
+    "aliases": _NAMES, "basis": _STRING, "reference": _STRING,
+    "received_at": {"type": "string", "format": "date-time"},
+    "capture": {"type": "object", "additionalProperties": _STRING},
+})  # fmt: skip
+_HOLD: Final = _object(
+    {"exception": _STRING, "until": {"type": "string", "format": "date-time"}, "reason": _STRING}, _SCOPE
+)
+_OVERRIDE: Final = _object(
+    {"effect": {"type": "string", "enum": ["annotate"]}, "for": _STRING, "reason": _STRING},
+    {"tenant": _STRING},
+)
+
+
+def _orders(name: str, one: str, body: dict[str, Any], role: str) -> dict[str, Any]:
+    """The routes of one kind of standing orders."""
+    path = f"/v1/{name}"
+    listed = _object({name: {"type": "array", "items": {"type": "object"}}, "next": _NEXT})
+    gone = {"204": {"description": "It stands no more."},
+            "default": {"$ref": "#/components/responses/Problem"}}
+    return {
+        path: {
+            "get": _operation(f"List {name}", _answers("200", "Those that are known.", listed)),
+            "post": _operation(f"Place a {one}", _answers("201", "It stands.", {"type": "object"}),
+                               body=body, role=role),
+            "delete": _operation(f"End a {one}", gone, body=_object({"id": _STRING, "reason": _STRING}),
+                                 role=role),
+        },
+        f"{path}/{{id}}": {"delete": _operation(f"End a {one}", gone, [_ID], _REASON, role)},
+    }  # fmt: skip
+
+
+def _receipts() -> dict[str, Any]:
+    return {
+        "/v1/erasures/{id}:extend": {"post": _operation(
+            "Extend its legal period, once", _answers("200", "The erasure after it.", _ERASURE), [_ID],
+            _REASON, "privacy")},
+        "/v1/erasures/{id}/receipt": {"get": _operation(
+            "Its signed receipt; with `Accept: text/html` a page",
+            _answers("200", "The receipt.", {"type": "object"}), [_ID], role="privacy")},
+        "/v1/erasures/{id}/receipt/salt": {"get": _operation(
+            "What proves whom the receipt is about",
+            _answers("200", "The salt.", _object({"salt": _STRING})), [_ID], role="privacy")},
+    }  # fmt: skip
+
+
 def _paths() -> dict[str, Any]:
     return {
-        "/v1/erasures": {"get": _operation("List", _answers("200", "A page.", _LIST), _FILTERS)},
+        **_receipts(),
+        **_orders("holds", "hold", _HOLD, "privacy"),
+        **_orders("overrides", "override", _OVERRIDE, "operator"),
+        **_orders("quarantines", "quarantine", _object({"reason": _STRING}, _SCOPE), "operator"),
+        "/v1/erasures": {
+            "get": _operation("List", _answers("200", "A page.", _LIST), _FILTERS),
+            "post": _operation("Demand an erasure", _answers("201", "The gate is shut.", _ERASURE),
+                               body=_DEMAND, role="privacy"),
+        },
         "/v1/erasures/{id}": {"get": _operation(
             "Show", _answers("200", "The erasure.", _ERASURE),
             [_ID, _query("wait", _WHOLE, "seconds to wait for a change")])},

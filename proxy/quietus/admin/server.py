@@ -8,11 +8,12 @@ from typing import Final
 from aiohttp import web
 
 from quietus.acts import Acts
-from quietus.admin import acting, health, openapi, reading
+from quietus.admin import acting, demanding, health, openapi, ordering, reading
 from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, Handler, guard
 from quietus.admin.office import OFFICE, Office
 from quietus.admin.tokens import Tokens, load_tokens
 from quietus.assembly import Parts
+from quietus.demands import Demands
 from quietus.metrics import Metrics
 from quietus.settings import AdminSettings, Settings, address
 from quietus.views import Declared
@@ -27,6 +28,22 @@ ROUTES: Final[tuple[tuple[str, str, Handler], ...]] = (
     ("POST", f"/v1/erasures/{_ID}:{{act:verify|retry|release|escalate}}", acting.act),
     ("POST", "/v1/subjects:readmit", acting.readmit),
     ("POST", "/v1/signals", acting.signal),
+    ("POST", "/v1/erasures", demanding.create),
+    ("POST", f"/v1/erasures/{_ID}:extend", demanding.extend),
+    ("GET", f"/v1/erasures/{_ID}/receipt", demanding.receipt),
+    ("GET", f"/v1/erasures/{_ID}/receipt/salt", demanding.salt),
+    ("GET", "/v1/holds", ordering.holds),
+    ("POST", "/v1/holds", ordering.hold),
+    ("DELETE", "/v1/holds", ordering.lift),
+    ("DELETE", f"/v1/holds/{_ID}", ordering.lift),
+    ("GET", "/v1/overrides", ordering.overrides),
+    ("POST", "/v1/overrides", ordering.override),
+    ("DELETE", "/v1/overrides", ordering.end_override),
+    ("DELETE", f"/v1/overrides/{_ID}", ordering.end_override),
+    ("GET", "/v1/quarantines", ordering.quarantines),
+    ("POST", "/v1/quarantines", ordering.quarantine),
+    ("DELETE", "/v1/quarantines", ordering.lift_quarantine),
+    ("DELETE", f"/v1/quarantines/{_ID}", ordering.lift_quarantine),
     ("GET", "/v1/unmapped", reading.unmapped),
     ("GET", "/v1/audit", reading.audit),
     ("GET", "/healthz", health.healthz),
@@ -47,6 +64,12 @@ def build(parts: Parts, metrics: Metrics, tokens: Tokens, settings: AdminSetting
     app[OFFICE] = Office(
         erasures=parts.erasures,
         acts=Acts(parts.erasures, parts.timetable.wake),
+        demands=Demands(
+            parts.erasures, parts.forgets, lambda: parts.active.profile, parts.timetable.wake
+        ),
+        ordering=parts.ordering,
+        active=parts.active,
+        started_at=parts.erasures.clock.now(),
         metrics=metrics,
         tokens=tokens,
         clock=parts.erasures.clock,

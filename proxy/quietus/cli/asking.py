@@ -21,6 +21,8 @@ Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Of the erasure.")]
 Reason = Annotated[str, typer.Option("--reason", help="Stands in the ledger; name nobody in it.")]
 
+ERASURES: Final = typer.Typer(help="Erasures of a running sidecar.", no_args_is_help=True)
+"""The group `quietus erasures`."""
 _COLOURS: Final = {
     "requested": "yellow", "settling": "yellow", "leaking": "red", "violation": "bold red",
     "settled": "green", "relapsed": "red", "refused": "dim", "released": "magenta",
@@ -82,7 +84,7 @@ def erasures_show(
     if json:
         say(found)
     else:
-        _show(found)
+        show(found)
 
 
 def erasures_watch(
@@ -152,7 +154,7 @@ def _act(
     if json:
         say(found)
     else:
-        _show(found)
+        show(found)
 
 
 def readmit(
@@ -186,7 +188,8 @@ def _word(text: str) -> Text:
     return Text(text, style=_COLOURS.get(text, ""))
 
 
-def _show(found: dict[str, Any]) -> None:
+def show(found: dict[str, Any]) -> None:
+    """Prints one erasure for people."""
     console = screen()
     head = Text.assemble((found["id"], "bold"), "  ", _word(found["state"]), "  ", _word(found["verdict"]))
     console.print(head)
@@ -211,12 +214,11 @@ def _show(found: dict[str, Any]) -> None:
 
 def register(app: typer.Typer) -> None:
     """Adds these commands."""
-    erasures = typer.Typer(help="Erasures of a running sidecar.", no_args_is_help=True)
     for name, command in (
         ("list", erasures_list), ("show", erasures_show), ("watch", erasures_watch),
         ("verify", erasures_verify), ("retry", erasures_retry), ("release", erasures_release),
         ("escalate", erasures_escalate),
     ):  # fmt: skip
-        erasures.command(name)(command)
-    app.add_typer(erasures, name="erasures")
+        ERASURES.command(name)(command)
+    app.add_typer(ERASURES, name="erasures")
     app.command()(readmit)

@@ -48,8 +48,20 @@ class Client:
         """The JSON of a POST. Raises Answered, Unreached."""
         return self._ask("POST", path, json.dumps(body).encode(), 15.0)
 
-    def _ask(self, method: str, target: str, body: bytes | None, timeout: float) -> Any:
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+    def delete(self, path: str, body: dict[str, Any]) -> None:
+        """A DELETE with its reason. Raises Answered, Unreached."""
+        self._ask("DELETE", path, json.dumps(body).encode(), 15.0)
+
+    def page(self, path: str) -> str:
+        """What a GET gives for people to read. Raises Answered, Unreached."""
+        return str(self._ask("GET", path, None, 15.0, "text/html"))
+
+    def _ask(
+        self, method: str, target: str, body: bytes | None, timeout: float, accept: str = "application/json"
+    ) -> Any:
+        headers = {
+            "Authorization": f"Bearer {self._token}", "Content-Type": "application/json", "Accept": accept,
+        }  # fmt: skip
         connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout)
         try:
             connection.request(method, target, body, headers)
@@ -60,6 +72,10 @@ class Client:
             raise Unreached(f"no sidecar answers on {where}; is it running? See --admin, --config") from None
         finally:
             connection.close()
+        if status < 400 and accept != "application/json":
+            return raw.decode()
+        if status == 204:
+            return None
         try:
             found = json.loads(raw)
         except ValueError:

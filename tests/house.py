@@ -25,6 +25,7 @@ HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "docum
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
     "acts", "answers", "arrivals", "attribution", "conversing", "deciding", "demands", "erasures",
+    "conversation_ports",
     "flights", "forgets", "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage",
     "messages", "ordering", "outgoing", "owners", "prober", "questions", "reconciler", "recording",
     "release", "rounds", "shapes", "snapshots", "snapshotter", "streams", "timetable", "trials", "views",

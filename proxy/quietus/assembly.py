@@ -10,7 +10,8 @@ from typing import Any
 
 from quietus.arrivals import Arrivals
 from quietus.attribution import Attribution
-from quietus.conversing import Conversations, NoStreams
+from quietus.conversation_ports import NoStreams, Streams
+from quietus.conversing import Conversations
 from quietus.core.erasure import Erasure
 from quietus.core.orders import Orders
 from quietus.core.policy import Policy
@@ -29,7 +30,7 @@ from quietus.lineage import Lineage
 from quietus.messages import Messages
 from quietus.ordering import Ordering
 from quietus.owners import Owners
-from quietus.ports import Clock, Ledger, LineageLog, Streams, Upstream
+from quietus.ports import Clock, Ledger, LineageLog, Upstream
 from quietus.prober import ProbeLimits, Prober
 from quietus.profiles.profile import Profile
 from quietus.questions import Questions
@@ -182,8 +183,8 @@ def assemble(around: Surroundings) -> Parts:
     shapes = Shapes(words_of(around.active.profile))
     arrivals = _arrivals(around, erasures, deciding, flights, releaser, attribution)
     gateway = Gateway(
-        erasures, around.profile, around.policy, deciding, around.upstream, flights, Questions(owners, screener),
-        releaser, _desk(around, erasures, forgets, timetable, releaser), shapes,
+        erasures, around.profile, around.policy, deciding, around.upstream, flights,
+        Questions(owners, screener), releaser, _desk(around, erasures, forgets, timetable, releaser), shapes,
         arrivals, bounds.gateway, metrics, around.log,
     )  # fmt: skip
     conversations = Conversations(
@@ -191,8 +192,8 @@ def assemble(around: Surroundings) -> Parts:
         Messages(around.profile, arrivals, releaser),
     )  # fmt: skip
     return Parts(
-        around.active, erasures, gateway, conversations, reconciler, timetable, forgets, flights, prober, snapshotter,
-        owners, lineage, shapes, exemptions, ordering,
+        around.active, erasures, gateway, conversations, reconciler, timetable, forgets, flights, prober,
+        snapshotter, owners, lineage, shapes, exemptions, ordering,
     )  # fmt: skip
 
 

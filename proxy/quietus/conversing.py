@@ -12,66 +12,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from quietus.answers import Answer, problem
 from quietus.arrivals import Arrivals
-from quietus.core.decision import Decision, Question
-from quietus.core.exchange import Headers, Request, Wire
-from quietus.core.operations import Call, Operation
+from quietus.conversation_ports import Client, Door, OpenStream, Streams
+from quietus.core.decision import Question
+from quietus.core.exchange import Request
+from quietus.core.operations import Operation
 from quietus.core.scope import Scope
 from quietus.erasures import Erasures
 from quietus.flights import Flight, Flights
 from quietus.messages import Before, Ended, Messages
 from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
-from quietus.ports import OpenStream, Permit, ReplyTooLarge, Streams, UpstreamError
+from quietus.ports import ReplyTooLarge, UpstreamError
 from quietus.profiles.faults import RequestFault
 from quietus.profiles.profile import Profile, Reading
 
 SCOPES_MAX: Final = 1000
 """Scopes that one call may touch; a call that touches more is one that nobody can follow."""
-
-
-class Client(Protocol):
-    """Whoever called, as far as a conversation needs it."""
-
-    def messages(self) -> AsyncIterator[bytes]:
-        """What the client sends, each message read only when it is asked for."""
-
-    async def begin(self, headers: Headers) -> None:
-        """Sends the head of the answer."""
-
-    async def write(self, message: bytes) -> None:
-        """Sends one message; returns when the connection has taken it."""
-
-
-class Door(Protocol):
-    """What of the gateway a conversation uses."""
-
-    @property
-    def observing(self) -> bool:
-        """Whether the policy only observes."""
-
-    def question(self, call: Call, principal: str) -> Question:
-        """The question of a call."""
-
-    async def enter(self, reading: Reading, principal: str) -> tuple[Question, Decision] | Answer:
-        """A call counted and decided: where it may go on, its question and decision; else the refusal."""
-
-    def unread(self, fault: RequestFault, wire: Wire) -> Answer:
-        """The refusal of a request that cannot be read."""
-
-    def broken(self, error: Exception, route: str, wire: Wire) -> Answer:
-        """The refusal for a fault of our own."""
-
-
-class NoStreams:
-    """A store that is reached by no wire that has such calls."""
-
-    async def converse(self, request: Request, permit: Permit) -> OpenStream:
-        """Raises UpstreamError."""
-        raise UpstreamError("the store is not reached by gRPC", sent=False)
 
 
 class Conversations:

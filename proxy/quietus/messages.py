@@ -59,9 +59,9 @@ class Messages:
         for flight, reading in looked:
             try:
                 answered = self._profile().event(reading, message)
+                screening = self._releaser.screen(flight, reading, answered)
             except Unreadable:
                 raise Ended(self._releaser.unscreenable(flight.decision)) from None
-            screening = self._releaser.screen(flight, reading, answered)
             if screening.erased:
                 self._releaser.leak(screening.erased, flight)
             if screening.outside:

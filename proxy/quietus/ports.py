@@ -259,35 +259,6 @@ class OpenReply(Protocol):
         """Drops the connection at once."""
 
 
-class OpenStream(Protocol):
-    """A call of gRPC with messages in both directions, under way."""
-
-    async def head(self) -> Headers:
-        """The store's initial metadata, when it is there. Raises UpstreamError."""
-
-    async def send(self, message: bytes) -> bool:
-        """Sends one message, and returns when there is room for another. False: the call has ended."""
-
-    async def finish_sending(self) -> None:
-        """Says that no more messages come."""
-
-    def messages(self) -> AsyncIterator[bytes]:
-        """The store's messages, each read only when it is asked for; how they ended is told by `end`."""
-
-    async def end(self) -> Reply:
-        """How the call ended: a reply without a body. Raises UpstreamError where the store did not say."""
-
-    def abort(self) -> None:
-        """Cancels the call."""
-
-
-class Streams(Protocol):
-    """The store, behind a wire that has calls of many messages."""
-
-    async def converse(self, request: Request, permit: Permit) -> OpenStream:
-        """Begins a call with the head of `request`; its body is not sent. Raises UpstreamError."""
-
-
 class Upstream(Protocol):
     """The store, behind one wire. Nothing is ever sent twice, redirected or decompressed."""
 

@@ -91,12 +91,12 @@ class Releaser:
         self, flight: Flight, reading: Reading, reply: Reply, answered: Answered | None = None
     ) -> Judged:
         """Looks at a whole answer: every scalar and key of it, every row. It may have been read before."""
-        if answered is None:
-            try:
+        try:
+            if answered is None:
                 answered = self._profile().answer(reading, reply)
-            except Unreadable:
-                return Judged(Screening(), None, unreadable=bool(reply.body))
-        found = self.screen(flight, reading, answered)
+            found = self.screen(flight, reading, answered)
+        except Unreadable:
+            return Judged(Screening(), None, unreadable=bool(reply.body) or reply.wire == "grpc")
         if any(self.tells(text, flight.question.scope) for text in beside_the_body(reply)):
             found = replace(found, outside=True)
         return Judged(found, answered)

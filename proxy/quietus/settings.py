@@ -151,7 +151,7 @@ class StoreSettings(_Section):
     @model_validator(mode="after")
     def _reached(self) -> StoreSettings:
         if self.http is None and self.grpc is None:
-            raise ValueError("says nowhere how the store is reached; give store.http.upstream or store.grpc.upstream")
+            raise ValueError("'store.http' is missing, and 'store.grpc' too; say how the store is reached: give the upstream of one")
         if self.http and self.grpc and self.http.listen == self.grpc.listen and self.http.tls != self.grpc.tls:
             raise ValueError("has one port for both wires; give store.http.tls and store.grpc.tls the same files, or none")
         return self

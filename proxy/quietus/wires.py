@@ -62,7 +62,7 @@ def grpc_client(
 
 
 class StoreClient:
-    """The store, whichever wire a request is of. Satisfies `ports.Upstream` and `ports.Streams`."""
+    """The store, whichever wire a request is of: `ports.Upstream` and `conversation_ports.Streams`."""
 
     def __init__(
         self, store: StoreSettings, timeouts: Timeouts, response_bytes: int = _MESSAGE_MAX

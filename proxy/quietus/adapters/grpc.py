@@ -21,7 +21,7 @@ from quietus.adapters.grpc_metadata import UnfitMetadata, headers_of, metadata_o
 from quietus.adapters.grpc_status import code_of, refusal_trailers, sentence_of, split
 from quietus.adapters.http import ListenerRefused
 from quietus.answers import Answer
-from quietus.conversing import Client
+from quietus.conversation_ports import Client
 from quietus.core.exchange import Headers, Request, Wire, header
 
 METHOD: Final = re.compile(r"/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*/[A-Za-z_]\w*", re.ASCII)

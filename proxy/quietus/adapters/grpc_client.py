@@ -202,7 +202,7 @@ class GrpcReply:
 
 
 class GrpcStream:
-    """A call with streams of messages both ways. Satisfies `ports.OpenStream`."""
+    """A call with streams of messages both ways. Satisfies `conversation_ports.OpenStream`."""
 
     def __init__(self, call: Any) -> None:
         self._call = call

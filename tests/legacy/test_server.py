@@ -69,7 +69,7 @@ async def test_events_come_one_by_one() -> None:
         ask = {"query": "memory"}
         async with client.post("/v1/recall", json=ask, headers={"Accept": "text/event-stream"}) as reply:
             assert reply.content_type == "text/event-stream"
-            for expected in (b'data: {"key": "m0"', b'data: {"key": "m1"', b"event: done"):
+            for expected in (b'data: {"key":"m0"', b'data: {"key":"m1"', b"event: done"):
                 assert (await reply.content.readuntil(b"\n\n")).startswith(expected)
                 if expected != b"event: done":
                     await until(lambda: clock.sleepers)

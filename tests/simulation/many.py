@@ -91,6 +91,10 @@ def _play(off: str, make: Callable[[int], Plan], seed: int) -> Outcome:
         gc.collect()
 
 
+def _started() -> None:
+    gc.freeze()  # what is there by now stays: it is not looked through after each seed
+
+
 def play(
     seeds: Sequence[int], recalls: int, off: str = "", make: Callable[[int], Plan] | None = None
 ) -> Iterator[Outcome]:
@@ -99,7 +103,7 @@ def play(
     if AT_ONCE == 1 or len(seeds) == 1:
         yield from map(one, seeds)
         return
-    with multiprocessing.get_context("fork").Pool(AT_ONCE) as pool:
+    with multiprocessing.get_context("fork").Pool(AT_ONCE, _started) as pool:
         yield from pool.imap(one, seeds, chunksize=2)
 
 

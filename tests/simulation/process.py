@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from quietus.acts import Acts, Signal
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
+from quietus.core.policy import Policy
 from quietus.keys import USES, Keyring
 from quietus.lease import Lease
 from quietus.policies import load_policy
@@ -38,6 +39,12 @@ def profile_in(folder: Path) -> Profile:
     short.write_text(text.replace("limit: 100", f"limit: {PAGE}"), encoding="utf-8")
     terms = {"settling_interval": INTERVAL, "effectuation_bound": BOUND, "clean_rounds": ROUNDS}
     return load_profile(short).with_store(**terms)
+
+
+@cache
+def policy() -> Policy:
+    """The shipped policy, read once."""
+    return load_policy("default")
 
 
 def keyring_of(seed: int) -> Keyring:
@@ -86,7 +93,7 @@ class Process:
     def _assembled(self) -> Parts:
         ids = itertools.count(1)
         return assemble(Surroundings(
-            Active(self.profile, load_policy("default")),
+            Active(self.profile, policy()),
             self.ledger,
             self.keyring,
             self.time,

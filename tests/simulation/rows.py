@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
+
+import orjson
 
 from quietus.core.exchange import Headers, header
 
-_encoded: Final = json.JSONEncoder(ensure_ascii=False).encode
 TOKEN: Final = re.compile(r"zq\d+w\d+")
 
 
@@ -55,7 +56,7 @@ def split(path: str | None) -> tuple[str, ...] | None:
 
 
 def row_of(raw: dict[str, Any]) -> Row:
-    text = _encoded(raw)
+    text = orjson.dumps(raw).decode()
     return Row(
         raw.get("key"), raw.get("subject"), raw.get("tenant"), split(raw.get("scope")),
         tuple(raw.get("derived_from") or ()), raw.get("provenance_resolved", True), tokens_of(text), text,
@@ -64,34 +65,46 @@ def row_of(raw: dict[str, Any]) -> Row:
 
 def read(headers: Headers, body: bytes) -> Read:
     """Every row of an answer of the memory tool, however it is laid out."""
-    if (header(headers, "content-encoding") or "").lower() == "gzip":
+    return _read(header(headers, "content-type") or "", header(headers, "content-encoding") or "", body)
+
+
+# Most answers are read twice: when the store gives them, and when they have passed.
+@lru_cache(maxsize=512)
+def _read(kind: str, coding: str, body: bytes) -> Read:
+    if coding.lower() == "gzip":
         try:
             body = gzip.decompress(body)
         except (OSError, EOFError):
             return Read((), frozenset(), readable=False)
     text = body.decode("utf-8", "replace")
-    kind = header(headers, "content-type") or ""
+    document = _document(kind, text)
     try:
-        rows = tuple(row_of(raw) for raw in _raw_rows(kind, text))
+        rows = tuple(row_of(raw) for raw in _raw_rows(kind, text, document))
     except ValueError:
         return Read((), tokens_of(text), readable=False)
     inside: set[str] = set()
     for row in rows:
         inside |= row.tokens
-    columns = len(rows) > 0 and '"results": {' in text
-    return Read(rows, tokens_of(text) - inside, keyed=_keys(text), columns=columns)
+    columns = bool(rows) and isinstance(document, dict) and isinstance(document.get("results"), dict)
+    return Read(rows, tokens_of(text) - inside, keyed=_keys(document), columns=columns)
 
 
-def _keys(text: str) -> tuple[str, ...]:
+def _document(kind: str, text: str) -> Any:
+    """The JSON of an answer that is one document; None where it is none."""
+    if "event-stream" in kind or "ndjson" in kind:
+        return None
     try:
-        document = json.loads(text) if text else None
+        return orjson.loads(text)
     except ValueError:
-        return ()
+        return None
+
+
+def _keys(document: Any) -> tuple[str, ...]:
     key = document.get("key") if isinstance(document, dict) else None
     return (key,) if isinstance(key, str) else ()
 
 
-def _raw_rows(kind: str, text: str) -> Iterator[dict[str, Any]]:
+def _raw_rows(kind: str, text: str, document: Any) -> Iterator[dict[str, Any]]:
     if "event-stream" in kind:
         for line in text.splitlines():
             if line.startswith("data:") and (found := _object(line[5:])):
@@ -101,7 +114,8 @@ def _raw_rows(kind: str, text: str) -> Iterator[dict[str, Any]]:
             if found := _object(line):
                 yield found
     elif text:
-        document = json.loads(text)
+        if document is None:
+            raise ValueError("no JSON")
         results = document.get("results") if isinstance(document, dict) else None
         if isinstance(results, list):
             yield from (row for row in results if isinstance(row, dict))
@@ -114,5 +128,5 @@ def _raw_rows(kind: str, text: str) -> Iterator[dict[str, Any]]:
 
 
 def _object(text: str) -> dict[str, Any]:
-    found = json.loads(text) if text.strip() else {}
+    found = orjson.loads(text) if text.strip() else {}
     return found if isinstance(found, dict) else {}

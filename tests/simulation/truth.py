@@ -55,7 +55,13 @@ class Where:
 
     def has(self, tenant: str | None, subject: str | None, key: str | None, path: Path | None) -> bool:
         """Whether a record with these attributes lies in it."""
-        return self.contains(Where(tenant, subject, frozenset({key} if key else {""}), path))
+        if self.tenant is not None and self.tenant != tenant:
+            return False
+        if self.subject is not None and self.subject != subject:
+            return False
+        if self.keys is not None and key not in self.keys:
+            return False
+        return self.path is None or (path is not None and path[: len(self.path)] == self.path)
 
 
 @dataclass

@@ -12,7 +12,7 @@ A path is a tuple of segments, so that `a/b` covers `a/b/c` and not `a/bc`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -96,8 +96,13 @@ def covers(a: Scope, b: Scope) -> bool:
 
 def holds(a: Scope, row: Scope) -> bool:
     """Whether `a` surely holds a row, whatever the row leaves unsaid in dimensions that `a` leaves open."""
-    said = {name: ANY for name in DIMENSIONS if getattr(a, name) is ANY}
-    return covers(a, replace(row, **said))
+    return (
+        (a.tenant is ANY or _hold(a.tenant, row.tenant))
+        and (a.subject is ANY or _hold(a.subject, row.subject))
+        and (a.purpose is ANY or _hold(a.purpose, row.purpose))
+        and (a.path is ANY or _hold_paths(a.path, row.path))
+        and (a.key is ANY or _hold(a.key, row.key))
+    )
 
 
 def is_prefix(ancestor: Path, path: Path) -> bool:

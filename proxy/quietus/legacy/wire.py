@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
+import orjson
+
 from quietus.core.exchange import Headers, Reply, Request, header
 from quietus.legacy.embedding import DIMENSIONS, Vector, from_dense
 from quietus.legacy.faults import Faults
@@ -179,7 +181,15 @@ def vector_of(fields: Fields) -> Vector | None:
 
 def reply(status: int, document: Any, faults: Faults) -> Reply:
     """A JSON answer."""
-    return _encode(status, "application/json", json.dumps(document, ensure_ascii=False).encode(), faults)
+    return _encode(status, "application/json", _written(document), faults)
+
+
+def _written(document: Any) -> bytes:
+    """Compact JSON, as most services write it."""
+    try:
+        return orjson.dumps(document)
+    except TypeError:  # an integer or half of a surrogate pair that a client wrote, and orjson does not
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def rows_reply(rows: list[dict[str, Any]], extra: Mapping[str, Any], faults: Faults) -> Reply:
@@ -193,14 +203,14 @@ def rows_reply(rows: list[dict[str, Any]], extra: Mapping[str, Any], faults: Fau
 
 def events_reply(rows: list[dict[str, Any]], faults: Faults) -> Reply:
     """A stream with one event a row, and one that ends it."""
-    events = [f"data: {json.dumps(row, ensure_ascii=False)}\n\n" for row in rows]
-    body = "".join([*events, "event: done\ndata: {}\n\n"]).encode()
+    events = [b"data: " + _written(row) + b"\n\n" for row in rows]
+    body = b"".join([*events, b"event: done\ndata: {}\n\n"])
     return _encode(200, "text/event-stream", body, faults)
 
 
 def lines_reply(rows: list[dict[str, Any]], faults: Faults) -> Reply:
     """One JSON row a line."""
-    body = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    body = b"".join(_written(row) + b"\n" for row in rows)
     return _encode(200, "application/x-ndjson", body, faults)
 
 

@@ -122,8 +122,8 @@ class Inquiry:
         self._log.info("leak", erasure=erasure.id, state=now.state.value, surfaces=sorted(surfaces))
 
     async def _remedy(self, erasure: Erasure, predicate: Predicate, result: Round) -> None:
-        if erasure.held or erasure.readmitted or not result.residual:
-            return
+        if self._erasures.gate.erasures[erasure.id].held or erasure.readmitted or not result.residual:
+            return  # a hold may have been placed while the round went on
         done = self._remedied.setdefault(erasure.id, {})
         asked = await self._rounds.remedy(predicate, result.residual, done, REMEDIES_A_RECORD)
         if not asked:

@@ -21,8 +21,8 @@ from quietus.profiles.templates import names_in, set_steps
 from quietus.profiles.wire import same_shape
 
 VALUES: Final = frozenset(
-    {"key", "keys", "subject", "tenant", "purpose", "path", "text", "vector", "epoch", "basis", "salience",
-     "ttl"}
+    {"key", "keys", "subject", "tenant", "purpose", "purposes", "path", "text", "vector", "epoch", "basis",
+     "salience", "ttl"}
 )  # fmt: skip
 """Placeholders that are known everywhere; captures of the routes come on top."""
 
@@ -208,6 +208,7 @@ def _check_names(model: ProfileModel, out: Compiled, faults: list[CompileFault])
     captured = {name for route in model.routes for name in route.capture}
     answers = [route.response.item for route in model.routes if route.response.item is not None]
     answers += [surface.item for surface in model.surfaces if surface.item is not None]
+    answers += [model.controls.item] if model.controls and model.controls.item else []
     captured |= {name for item in answers for name in item.capture}
     known = VALUES | captured
     templates = [surface.template for surface in (*out.surfaces, out.controls) if surface is not None]

@@ -155,7 +155,9 @@ def assemble(around: Surroundings) -> Parts:
     )  # fmt: skip
     lineage = Lineage(around.keyring, bounds.lineage_records, around.lineage)
     owners = Owners(around.keyring, lineage)
-    screener = Screener(erasures.gate, around.keyring.pseudonym, around.keyring.digest)
+    screener = Screener(
+        erasures.gate, around.keyring.pseudonym, around.keyring.digest, around.keyring.digests
+    )
     flights = Flights(clock, around.new_id)
     timetable = Timetable(erasures, around.entropy)
     prober = Prober(around.profile, around.upstream, owners, screener, clock, bounds.probes, metrics)

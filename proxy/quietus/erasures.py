@@ -14,6 +14,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, Event
 from quietus.core.fingerprint import Mark
 from quietus.core.gate import INTENTS, Gate
+from quietus.core.marks import Loading
 from quietus.core.states import State
 from quietus.keys import Keyring, SealKey
 from quietus.ports import Clock, Conflict, Head, Ledger, LedgerError, LedgerRefused
@@ -79,11 +80,11 @@ class Erasures:
             async for event in self.ledger.events():
                 self.gate.apply(event)
                 self.number = event.number
-            batch: dict[str, list[Mark]] = {}
+            marks = Loading(self.gate.marks)
             async for erasure, mark in self.ledger.marks():
-                batch.setdefault(erasure, []).append(mark)
-            for erasure, marks in batch.items():
-                self.gate.mark(erasure, marks)
+                marks.take(erasure, mark)
+            marks.done()
+            self.gate.generation += 1
         except LedgerError:
             self.closed_cause = "ledger"
             raise

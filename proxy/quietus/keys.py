@@ -20,6 +20,7 @@ import hmac
 import json
 import os
 import secrets
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -108,15 +109,22 @@ class Keyring:
         return self._cached(kind, value)
 
     def digest(self, kind: str, data: bytes) -> bytes:
-        """16 bytes that stand for a content: keyed BLAKE2b. The hot path of screening."""
-        hasher = self._digests.get(kind)
-        if hasher is None:
-            hasher = hashlib.blake2b(_framed(kind), digest_size=SIZE, key=self._digest_key)
+        """16 bytes that stand for a content: keyed BLAKE2b."""
+        return self.digests(kind, (data,))[0]
+
+    def digests(self, kind: str, data: Sequence[bytes]) -> list[bytes]:
+        """`digest` of each of them. The hot path of screening."""
+        keyed = self._digests.get(kind)
+        if keyed is None:
+            keyed = hashlib.blake2b(_framed(kind), digest_size=SIZE, key=self._digest_key)
             if len(self._digests) < _KINDS:
-                self._digests[kind] = hasher
-        hasher = hasher.copy()
-        hasher.update(data)
-        return hasher.digest()
+                self._digests[kind] = keyed
+        found = []
+        for piece in data:
+            hasher = keyed.copy()
+            hasher.update(piece)
+            found.append(hasher.digest())
+        return found
 
     def pseudonymise(self, scope: Scope) -> Scope:
         """The scope with a pseudonym for each atom; ANY and UNKNOWN stay what they are.

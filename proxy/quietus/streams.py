@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final
 
 from quietus.core.exchange import header
-from quietus.core.fingerprint import RUN, SHORTEST
+from quietus.core.fingerprint import LONG, REACH, RUN
 from quietus.flights import Flight
 from quietus.ports import OpenReply, UpstreamError
 from quietus.profiles.faults import Unreadable
@@ -23,8 +23,10 @@ from quietus.release import Releaser
 
 EVENT_BYTES: Final = 1024 * 1024
 """The largest event that is screened; a larger one ends the stream."""
-HELD_EVENTS: Final = 8
-"""Events held back: as many as a shingle has words, for a store that sends one word at a time."""
+HELD_EVENTS: Final = LONG
+"""Events held back: as many as a run has words, for a store that sends one word at a time."""
+SEAM: Final = REACH + 4
+"""Words on each side of a boundary that are looked at together; a dash by itself may count as one here."""
 _LINE: Final = re.compile(rb"\r\n|\n|\r")
 _END: Final = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 
@@ -161,14 +163,14 @@ def crosses(values: dict[str, str], before: list[dict[str, str]], tells: Callabl
         for glue in (" ", "") if pieces else ():
             joints.add(_seam(glue.join(pieces), value, glue))
             whole = (glue.join([*pieces[start:], value]) for start in range(len(pieces)))
-            joints.update(text for text in whole if len(text.split()) < SHORTEST)
+            joints.update(text for text in whole if len(text.split()) < RUN)
     joints.update(_seam(left, right, " ") for left in before[-1].values() for right in values.values())
     return any(tells(joint) for joint in joints)
 
 
 def _seam(left: str, right: str, glue: str) -> str:
     """What stands on both sides of a boundary, as far as a run of words reaches: each side was looked at."""
-    return glue.join((" ".join(left.split()[-RUN:]), " ".join(right.split()[:RUN])))
+    return glue.join((" ".join(left.split()[-SEAM:]), " ".join(right.split()[:SEAM])))
 
 
 def _data(event: bytes) -> bytes:

@@ -1,95 +1,177 @@
-"""Keyed digests of what was erased, and finding them again inside other texts.
+"""Keyed digests of what was erased, and what of them another text bears.
 
-A witness text leaves behind *marks*: a digest of the whole text, and digests of its runs of words
-(shingles), sentence by sentence, so that a quoted sentence is found inside a longer text. Case,
-punctuation, spacing and Unicode form are folded first, on both sides. Texts and sentences below
-`SHORTEST` words are matched only as a whole: a run of two words is nobody's in particular.
+A witness text leaves *marks*. They are chosen so that a quoted sentence is always found inside a longer text,
+and what everybody says is nobody's:
 
-Digests are keyed by the ledger's key (`Digest`), so that the list of marks cannot be tested against
-a dictionary. They are still personal data and are treated so.
+- the whole text, unless it is a few common words;
+- each run of `RUN` words that has `TELLING` words which are not common (see `common_words`);
+- a sentence, or a whole text, shorter than that, if it tells enough for its length;
+- each run of `LONG` words, however common, that holds no run of the above, and a shorter common sentence;
+- its distinctive tokens (`tokens`): one of them anywhere restates it;
+- its telling words, which count only beside an alias of the subject, and only when most of one text is there.
+
+In scripts without spaces a character stands for a word, and the runs are longer. All is folded first.
+
+Digests are keyed by the ledger's key, so that the list of marks cannot be tested against a dictionary. No
+word that may be anybody's is digested by itself. They are still personal data and are treated so.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
+
+from quietus.core.common_words import is_telling, telling
+from quietus.core.folding import folded, sentences, spaceless, split, words
+from quietus.core.tokens import tokens_of
+
+__all__ = ["HEAD", "REACH", "RUN", "SHORTEST", "Digest", "Mark", "alias_mark", "beside_marks", "marks_of",
+           "part_of", "telling_words", "words"]  # fmt: skip
 
 RUN: Final = 8
-"""Words in a shingle. A verbatim run of eight words is always found."""
+"""Words in a run. A verbatim run of so many, if it tells anything, is always found."""
+TELLING: Final = 2
+"""Words of a run that must not be common."""
 SHORTEST: Final = 4
 """Sentences of fewer words are not looked for inside other texts."""
+LONG: Final = 12
+"""A run of so many words is somebody's, however common each of them is."""
+CHARACTERS: Final = 12
+"""Characters in a run of a script without spaces; of the narrow scripts (Thai and its neighbours) `REACH`."""
+REACH: Final = 16
+"""Words of the longest run in use."""
+HEAD: Final = 4
+"""Words that a run is found by; the rest is then confirmed."""
+HALF: Final = 8
+"""Bytes of a digest that are of the head; the others are of the whole run."""
 MARKS_PER_TEXT: Final = 4096
-"""Shingles kept of one text; a longer text keeps its first ones and its whole digest."""
-
-_WORD = re.compile(r"\w+", re.UNICODE)
-_SENTENCE_END = re.compile(r"[.!?。！？\n\r]+(?=\s|$)|[\n\r。！？]")
+"""Marks kept of one text; a longer text keeps its first ones and its whole digest."""
+BESIDE: Final = 48
+"""Telling words kept of one text, to be found beside an alias."""
 
 Digest = Callable[[str, bytes], bytes]
 """Keyed: (kind, data) to 16 bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """One tombstone: a keyed digest that answers and writes are screened for.
 
-    `kind` is "key" (path and key of a record), "id" (its key alone), "subject", "alias" (an
-    identifier of the subject inside a text), "text" (a whole text) or "shingle:N" (a run of N words).
+    A tuple, because one is made and looked up for every run of words of every answer.
+
+    `kind` is "key" (path and key of a record), "id" (its key alone), "subject", "canary", "text" (a whole
+    text), "token", "twin" (a text that a bystander held before the erasure), or one with a head: "run:N"
+    (N words), "alias:N" (an identifier of the subject inside a text, N words), "beside" (a word that counts
+    beside an alias).
     """
 
     kind: str
     digest: bytes
 
 
-def words(text: str) -> list[str]:
-    """The words of a text, folded: compatibility form, no case, no punctuation."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-
-
 def marks_of(text: str, digest: Digest) -> list[Mark]:
     """The marks that a witness text leaves. An empty or wordless text leaves none."""
-    whole = words(text)
+    plain = folded(text)
+    whole = split(plain)
     if not whole:
         return []
-    found = {Mark("text", digest("text", _joined(whole))): None}
-    sentences = [words(part) for part in _SENTENCE_END.split(text)]
-    for sentence in [*sentences, whole]:
-        size = min(len(sentence), RUN)
-        if size < SHORTEST:
-            continue
-        for start in range(len(sentence) - size + 1):
-            if len(found) >= MARKS_PER_TEXT:
-                break
-            kind = f"shingle:{size}"
-            found[Mark(kind, digest(kind, _joined(sentence[start : start + size])))] = None
+    found: dict[Mark, None] = {}
+    if len(whole) >= SHORTEST or telling(whole):
+        found[Mark("text", digest("text", joined(whole)))] = None
+    for token in tokens_of(text):
+        found[Mark("token", digest("token", token.encode()))] = None
+    parts = sentences(plain)
+    spread = [_runs(whole, alone=len(whole) < RUN)] if len(parts) > 1 else []
+    for run in chain(*(_runs(part) for part in parts), *spread):
+        if len(found) >= MARKS_PER_TEXT:
+            break
+        found[run_mark(run, digest)] = None
     return list(found)
 
 
-def alias_mark(alias: str, digest: Digest) -> Mark | None:
-    """The mark of an identifier that may be named inside a text; None when it says too little."""
+def part_of(sentence: Sequence[str], digest: Digest) -> list[Mark]:
+    """The marks of one sentence, by its words: what is left out when it is common property."""
+    return [run_mark(run, digest) for run in _runs(sentence)]
+
+
+def run_mark(run: Sequence[str], digest: Digest) -> Mark:
+    """The mark of a run of words: half of it is of its head, half of the whole."""
+    kind = f"run:{len(run)}"
+    head = digest("head", joined(run[:HEAD]))[:HALF]
+    return Mark(kind, head + digest(kind, joined(run))[:HALF])
+
+
+def _runs(part: Sequence[str], *, alone: bool = True) -> Iterator[Sequence[str]]:
+    """The runs of a sentence that are marked; `alone`: the whole of it may be one, too."""
+    size = len(part)
+    taken = bytearray(size)
+    for start in range(size - RUN + 1):
+        length = _length(part[start : start + RUN])
+        if start + length <= size and telling(part[start : start + length]) >= TELLING:
+            taken[start] = 1
+            yield part[start : start + length]
+    for start in range(size - LONG + 1):
+        if 1 not in taken[start : start + LONG - RUN + 1]:
+            taken[start] = 1
+            yield part[start : start + LONG]
+    if alone and 1 not in taken and SHORTEST <= size <= REACH and _tells(part):
+        yield part
+
+
+def _length(run: Sequence[str]) -> int:
+    letters = [word for word in run if spaceless(word)]
+    if len(letters) * 2 < len(run):
+        return RUN
+    return REACH if "\u0e01" <= letters[0] < "\u3000" else CHARACTERS
+
+
+def _tells(sentence: Sequence[str]) -> bool:
+    """Whether a sentence that holds no marked run is looked for inside other texts."""
+    size = len(sentence)
+    known = telling(sentence)
+    if sum(map(spaceless, sentence)) * 2 >= size:
+        return size >= 6 and known >= 4
+    return size >= RUN or known >= (2 if size >= 6 else 3)
+
+
+def alias_mark(alias: str, digest: Digest, *, given: bool = False) -> Mark | None:
+    """The mark of an identifier that may be named inside a text; None when it says too little.
+
+    `given`: somebody named it as an alias, so that a short name counts, too.
+    """
     parts = words(alias)
-    if sum(map(len, parts)) < 5 or not any(c.isalpha() for c in alias):
+    size = sum(map(len, parts))
+    enough = size >= 5 or (given and (size >= 3 or (size >= 2 and any(map(spaceless, parts)))))
+    if not enough or not any(c.isalpha() for c in alias) or len(parts) > REACH:
         return None
-    return Mark(f"alias:{len(parts)}", digest("alias", _joined(parts)))
+    head = digest("alias", joined(parts[:1]))[:HALF]
+    return Mark(f"alias:{len(parts)}", head + digest(f"alias:{len(parts)}", joined(parts))[:HALF])
 
 
-def traces(text: str, kinds: Iterable[str], digest: Digest) -> Iterator[Mark]:
-    """Every mark that `text` could have been marked with, of the kinds that are in use."""
-    found = words(text)
-    if not found:
-        return
-    for kind in kinds:
-        name, _, size_text = kind.partition(":")
-        if name == "text":
-            yield Mark(kind, digest("text", _joined(found)))
-        elif name in ("shingle", "alias"):
-            size = int(size_text)
-            label = kind if name == "shingle" else name
-            for start in range(len(found) - size + 1):
-                yield Mark(kind, digest(label, _joined(found[start : start + size])))
+def telling_words(found: Iterable[str], but: Iterable[str] = ()) -> list[str]:
+    """The telling words of a text, each once, without those of an alias."""
+    named = frozenset(but)
+    return [word for word in dict.fromkeys(found) if word not in named and is_telling(word)]
 
 
-def _joined(run: list[str]) -> bytes:
-    return " ".join(run).encode()
+def beside_marks(texts: Iterable[str], alias: str, digest: Digest) -> list[Mark]:
+    """The marks of words that count beside this alias: of each text, which of its words, and how many it has.
+
+    Every digest is bound to the alias, so that nothing can be counted across subjects.
+    """
+    named = words(alias)
+    found: dict[Mark, None] = {}
+    for number, text in enumerate(texts):
+        theirs = telling_words(words(text), named)[:BESIDE]
+        if len(theirs) < 2:
+            continue
+        for word in theirs:
+            whole = digest("beside", joined([*named, word]))
+            place = (number & 0xFFFF).to_bytes(2, "big") + bytes([len(theirs)])
+            found[Mark("beside", whole[:HALF] + place + whole[HALF : 2 * HALF - 3])] = None
+    return list(found)
+
+
+def joined(run: Iterable[str]) -> bytes:
+    """The words as they are digested."""
+    return " ".join(run).encode("utf-8", "surrogatepass")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -10,12 +10,12 @@ from quietus.core.erasure import Erasure, advance
 from quietus.core.events import Event, EventType
 from quietus.core.fingerprint import Mark
 from quietus.core.index import Index, class_of
+from quietus.core.marks import Marks
 from quietus.core.orders import Orders
 from quietus.core.scope import Scope, covers, overlaps
 
 INTENTS: Final = frozenset({EventType.REQUESTED, EventType.QUARANTINED})
 """Events that shut a scope: the gate is shut before they can be durable."""
-_NOBODY: Final[dict[str, None]] = {}
 
 
 class Relation(StrEnum):
@@ -46,10 +46,7 @@ class Gate:
         """Grows with every change of a mark or a state: a cached verdict holds for one generation."""
         self.orders = Orders()
         self._index = Index()
-        self._marks: dict[Mark, str | dict[str, None]] = {}
-        """Nearly every mark is one erasure's; what is boilerplate may be everybody's."""
-        self._kinds: dict[str, int] = {}
-        self._marks_of: dict[str, list[Mark]] = {}
+        self.marks = Marks()
 
     def apply(self, event: Event) -> Erasure | None:
         """Folds one event in; returns the erasure that it changed, or None."""
@@ -89,44 +86,18 @@ class Gate:
 
     def mark(self, erasure: str, marks: Iterable[Mark]) -> None:
         """Adds marks of an erasure. Adding one twice changes nothing."""
-        known = self._marks_of.setdefault(erasure, [])
-        for mark in marks:
-            if erasure not in self._names(mark):
-                self._hold(mark, erasure)
-                self._kinds[mark.kind] = self._kinds.get(mark.kind, 0) + 1
-                known.append(mark)
+        self.marks.add(erasure, marks)
         self.generation += 1
-
-    def _names(self, mark: Mark) -> Collection[str]:
-        found = self._marks.get(mark, _NOBODY)
-        return (found,) if isinstance(found, str) else found
-
-    def _hold(self, mark: Mark, erasure: str) -> None:
-        before = self._marks.get(mark)
-        if before is None:
-            self._marks[mark] = erasure
-        elif isinstance(before, str):
-            self._marks[mark] = {before: None, erasure: None}
-        else:
-            before[erasure] = None
 
     def unmark(self, erasure: str) -> None:
         """Takes back every mark of an erasure."""
-        for mark in self._marks_of.pop(erasure, []):
-            found = self._marks.get(mark)
-            if isinstance(found, dict):
-                found.pop(erasure, None)
-            if not found or found == erasure:
-                self._marks.pop(mark, None)
-            self._kinds[mark.kind] -= 1
-            if not self._kinds[mark.kind]:
-                del self._kinds[mark.kind]
+        self.marks.drop(erasure)
         self.generation += 1
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of marks in use: what a text has to be looked at for."""
-        return tuple(self._kinds)
+        return self.marks.kinds
 
     @property
     def unsettled(self) -> int:
@@ -135,7 +106,10 @@ class Gate:
 
     def holders(self, mark: Mark) -> tuple[Erasure, ...]:
         """The tombstoned erasures that left this mark."""
-        names = self._names(mark)
+        return self.standing(self.marks.holders(mark))
+
+    def standing(self, names: Iterable[str]) -> tuple[Erasure, ...]:
+        """Those of some erasures whose tombstone stands."""
         return tuple(e for n in names if (e := self.erasures.get(n)) is not None and e.tombstoned)
 
     def restricting(self, scope: Scope, but: str = "") -> list[tuple[Erasure, Relation]]:

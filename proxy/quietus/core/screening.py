@@ -9,98 +9,16 @@ removes, keeps order, and finds nothing more when it is done again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
 
 from quietus.core.decision import Screening
 from quietus.core.erasure import Erasure
-from quietus.core.fingerprint import Mark, traces
 from quietus.core.gate import Gate
 from quietus.core.operations import Item
 from quietus.core.scope import ANY, UNKNOWN, Scope, Wild, overlaps
+from quietus.core.screener import CACHED, ID_LENGTH, Digest, Hit, Pseudonym, Screener, record_name
 from quietus.core.states import State
 
-Pseudonym = Callable[[str, str], bytes]
-"""Keyed digest of an identifier: (kind, raw value) to bytes."""
-Digest = Callable[[str, bytes], bytes]
-
-ID_LENGTH: Final = 8
-"""A scalar that is no key of a row counts as a mention of an erased key from this length on."""
-CACHED: Final = 50_000
-"""Verdicts on scalars kept for one generation of the gate; at the bound the oldest go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """An erasure that a value belongs to. `strong` is evidence of a leak; a mere mention is not."""
-
-    erasure: Erasure
-    cause: str
-    strong: bool = True
-
-
-class Screener:
-    """Looks values up among the marks, and remembers what it found until the gate changes."""
-
-    def __init__(self, gate: Gate, pseudonym: Pseudonym, digest: Digest) -> None:
-        self._gate = gate
-        self._pseudonym = pseudonym
-        self._digest = digest
-        self._generation = -1
-        self._seen: dict[str, tuple[Hit, ...]] = {}
-
-    def look(self, text: str) -> tuple[Hit, ...]:
-        """The erasures that a scalar belongs to: its text, its words, or it being an erased id."""
-        if self._generation != self._gate.generation:
-            self._seen.clear()
-            self._generation = self._gate.generation
-        found = self._seen.get(text)
-        if found is None:
-            if len(self._seen) >= CACHED:
-                self._seen.pop(next(iter(self._seen)))
-            found = self._seen[text] = tuple(self._look(text))
-        return found
-
-    def _look(self, text: str) -> Iterable[Hit]:
-        kinds = self._gate.kinds
-        if "subject" in kinds:
-            yield from self._held(Mark("subject", self._pseudonym("subject", text)), "subject")
-        if "id" in kinds and len(text) >= ID_LENGTH:
-            yield from self._held(Mark("id", self._pseudonym("key", text)), "key")
-        reached: set[tuple[str, bool]] = set()  # a mention of the name must not hide what is quoted beside it
-        for mark in traces(text, kinds, self._digest):
-            alias = mark.kind.startswith("alias")
-            for hit in self._held(mark, "alias" if alias else "content"):
-                if alias and not hit.erasure.unsettled:
-                    continue  # a settled erasure does not make its name unspeakable
-                if (hit.erasure.id, alias) not in reached:
-                    reached.add((hit.erasure.id, alias))
-                    yield Hit(hit.erasure, hit.cause, strong=not alias)
-
-    def _held(self, mark: Mark, cause: str) -> Iterable[Hit]:
-        for erasure in self._gate.holders(mark):
-            if erasure.readmitted and (cause in ("subject", "alias") or erasure.readmission_allows_old):
-                continue
-            yield Hit(erasure, cause)
-
-    def canary(self, key: str) -> bool:
-        """Whether a record is a control that the sidecar itself wrote: no client is ever shown one."""
-        if "canary" not in self._gate.kinds:
-            return False
-        return bool(self._gate.holders(Mark("canary", self._pseudonym("key", key))))
-
-    def keys(self, key: str, path: tuple[str, ...] | None) -> tuple[Hit, ...]:
-        """The erasures that hold this record: by path and key, or by the key where no path is known."""
-        if path is not None:
-            mark = Mark("key", self._pseudonym("record", record_name(path, key)))
-        else:
-            mark = Mark("id", self._pseudonym("key", key))
-        return tuple(self._held(mark, "key"))
-
-
-def record_name(path: tuple[str, ...], key: str) -> str:
-    """The identity of a record as one string; the separators cannot stand in a segment."""
-    return "\x1f".join(path) + "\x1e" + key
+__all__ = ["CACHED", "ID_LENGTH", "Digest", "Hit", "Pseudonym", "Screener", "record_name", "screen"]
 
 
 def screen(
@@ -152,8 +70,10 @@ def screen(
         # A row lies in its own tenant, wherever the call reaches.
         here = rows[position][1] if position in rows else scope
         for found in hits:
-            if found.erasure.id == own or not _in_tenant(found.erasure, here):
+            if found.erasure.id == own or found.cause == "beside" or not _in_tenant(found.erasure, here):
                 continue
+            if found.whole and screener.twin(text, here.subject):
+                continue  # a bystander's own, word for word the same
             if position is None:
                 outside = True
                 causes.add(found.cause)

@@ -1,0 +1,233 @@
+"""Whom a value belongs to: a subject, a record, or a text that says something of the erased.
+
+In two stages: a field of bits in memory answers nearly every "no" (`marks`); what may be one is confirmed by
+the keyed digest of the whole run. Verdicts on whole values are remembered until the gate changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from quietus.core.erasure import Erasure
+from quietus.core.fingerprint import HALF, HEAD, Mark, joined, telling_words
+from quietus.core.folding import folded, split
+from quietus.core.gate import Gate
+from quietus.core.scope import Values, Wild
+from quietus.core.tokens import tokens_of, unwrapped
+
+Pseudonym = Callable[[str, str], bytes]
+"""Keyed digest of an identifier: (kind, raw value) to bytes."""
+Digest = Callable[[str, bytes], bytes]
+Digests = Callable[[str, Sequence[bytes]], list[bytes]]
+
+ID_LENGTH: Final = 8
+"""A scalar that is no key of a row counts as a mention of an erased key from this length on."""
+CACHED: Final = 50_000
+"""Verdicts on scalars kept for one generation of the gate; at the bound the oldest go."""
+WORDS: Final = 50_000
+"""Digests of single words kept, for finding aliases; at the bound all go."""
+ALIASES: Final = 8
+"""Aliases found in one text beside which its words are looked at."""
+WRITINGS: Final = 2
+"""How deep a text that is encoded in a text is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An erasure that a value belongs to. `strong` is evidence of a leak; a mere mention is not.
+
+    `cause` is "subject", "key", "alias", "content" (a text, a sentence, a run of words), "token" (a number or
+    an address that singles somebody out) or "beside" (most of a text, in any words, beside an alias: it
+    counts in writes alone). `whole`: the value is the erased text and nothing else.
+    """
+
+    erasure: Erasure
+    cause: str
+    strong: bool = True
+    whole: bool = False
+
+
+class Screener:
+    """Looks values up among the marks, and remembers what it found until the gate changes."""
+
+    def __init__(
+        self, gate: Gate, pseudonym: Pseudonym, digest: Digest, digests: Digests | None = None
+    ) -> None:
+        """`digests` is `digest` of several at once, where that is cheaper."""
+        self._gate = gate
+        self._pseudonym = pseudonym
+        self._digest = digest
+        self._digests = digests or (lambda kind, data: [digest(kind, each) for each in data])
+        self._generation = -1
+        self._seen: dict[str, tuple[Hit, ...]] = {}
+        self._words: dict[str, bytes] = {}
+        self._kinds: frozenset[str] = frozenset()
+
+    def look(self, text: str) -> tuple[Hit, ...]:
+        """The erasures that a scalar belongs to: its text, its words, or it being an erased id."""
+        if self._generation != self._gate.generation:
+            self._seen.clear()
+            self._generation = self._gate.generation
+            self._kinds = frozenset(kind.partition(":")[0] for kind in self._gate.kinds)
+        found = self._seen.get(text)
+        if found is None:
+            if len(self._seen) >= CACHED:
+                self._seen.pop(next(iter(self._seen)))
+            found = self._seen[text] = tuple(self._look(text))
+        return found
+
+    def _look(self, text: str) -> Iterable[Hit]:
+        kinds = self._kinds
+        if "subject" in kinds:
+            yield from self._held(Mark("subject", self._pseudonym("subject", text)), "subject")
+        if "id" in kinds and len(text) >= ID_LENGTH:
+            yield from self._held(Mark("id", self._pseudonym("key", text)), "key")
+        reached: set[tuple[str, str]] = set()
+        for hit in self._said(text, WRITINGS):
+            # Once is enough; but a mention of the name must not hide what is quoted beside it.
+            what = (hit.erasure.id, "" if hit.strong else hit.cause)
+            if what not in reached:
+                reached.add(what)
+                yield hit
+
+    def _said(self, text: str, depth: int) -> Iterator[Hit]:
+        """What a text says of the erased, in this writing and in those that are hidden in it."""
+        kinds = self._kinds
+        spoken = split(folded(text)) if kinds & {"text", "run", "alias"} else []
+        if spoken:
+            run = Run(spoken)
+            if "text" in kinds:
+                yield from self._held(Mark("text", self._digest("text", run.data)), "content", whole=True)
+            if "run" in kinds and len(spoken) >= HEAD:
+                heads = self._digests("head", run.pieces(HEAD))
+                names = (owner for _, _, owner in self._confirmed(run, heads, "run"))
+                yield from self._of(names, "content")
+            if "alias" in kinds:
+                yield from self._named(run)
+        if "token" in kinds:
+            for token in tokens_of(text):
+                yield from self._held(Mark("token", self._digest("token", token.encode())), "token")
+        if depth and kinds & {"text", "run", "token"}:
+            for inner in unwrapped(text):
+                yield from (hit for hit in self._said(inner, depth - 1) if hit.strong)
+
+    def _confirmed(self, run: Run, heads: list[bytes], name: str) -> Iterator[tuple[int, int, str]]:
+        """Place, words and owner of each mark of that name in a text."""
+        for place in self._gate.marks.among(heads := [head[:HALF] for head in heads]):
+            tails: dict[str, bytes] = {}
+            for kind, tail, owner in self._gate.marks.headed(heads[place]):
+                known, _, size = kind.partition(":")
+                if known != name or place + int(size) > len(run.words):
+                    continue
+                if kind not in tails:
+                    tails[kind] = self._digest(kind, run.piece(place, int(size)))[:HALF]
+                if tails[kind] == tail:
+                    yield place, int(size), owner
+
+    def _named(self, run: Run) -> Iterator[Hit]:
+        aliases: dict[tuple[str, ...], None] = {}
+        for place, size, owner in self._confirmed(run, self._first_words(run.words), "alias"):
+            if len(aliases) < ALIASES:
+                aliases[tuple(run.words[place : place + size])] = None
+            for hit in self._of([owner], "alias"):
+                if hit.erasure.unsettled:  # a settled erasure does not make its name unspeakable
+                    yield hit
+        if "beside" in self._kinds:
+            for alias in aliases:
+                yield from self._of(self._beside(run.words, alias), "beside")
+
+    def _beside(self, spoken: list[str], alias: tuple[str, ...]) -> Iterator[str]:
+        """The owners of texts of which most telling words stand beside their alias."""
+        counted: dict[tuple[str, bytes], int] = {}
+        theirs = [joined([*alias, word]) for word in telling_words(spoken, alias)]
+        for whole in self._digests("beside", theirs):
+            for kind, tail, owner in self._gate.marks.headed(whole[:HALF]):
+                if kind == "beside" and tail[3:] == whole[HALF : 2 * HALF - 3]:
+                    counted[owner, tail[:3]] = counted.get((owner, tail[:3]), 0) + 1
+        for (owner, of_text), count in counted.items():
+            if count >= 2 and count * 2 >= of_text[2]:
+                yield owner
+
+    def _first_words(self, spoken: list[str]) -> list[bytes]:
+        known = self._words
+        new = [word for word in dict.fromkeys(spoken) if word not in known]
+        if new:
+            if len(known) + len(new) > WORDS:
+                known.clear()
+                new = list(dict.fromkeys(spoken))
+            digests = self._digests("alias", [joined([word]) for word in new])
+            known.update(zip(new, digests, strict=True))
+        return [known[word] for word in spoken]
+
+    def _held(self, mark: Mark, cause: str, *, whole: bool = False) -> Iterable[Hit]:
+        return self._of(self._gate.marks.holders(mark), cause, whole=whole)
+
+    def _of(self, owners: Iterable[str], cause: str, *, whole: bool = False) -> Iterator[Hit]:
+        for erasure in self._gate.standing(owners):
+            if erasure.readmitted:
+                # Their name, their numbers and new words of the old things are theirs to write again.
+                if cause not in ("content", "key") or erasure.readmission_allows_old:
+                    continue
+            yield Hit(erasure, cause, strong=cause not in ("alias", "beside"), whole=whole)
+
+    # --- whose it is ---------------------------------------------------------------------------
+
+    def twin(self, text: str, subject: Values) -> bool:
+        """Whether a text is known to have been somebody's own before it was erased of somebody else."""
+        if "twin" not in self._kinds or isinstance(subject, Wild) or len(subject) != 1:
+            return False
+        who = next(iter(subject))
+        data = joined(split(folded(text)))
+        return isinstance(who, bytes) and bool(self._gate.holders(twin_mark(who, data, self._digest)))
+
+    def canary(self, key: str) -> bool:
+        """Whether a record is a control that the sidecar itself wrote: no client is ever shown one."""
+        if "canary" not in self._gate.kinds:
+            return False
+        return bool(self._gate.holders(Mark("canary", self._pseudonym("key", key))))
+
+    def keys(self, key: str, path: tuple[str, ...] | None) -> tuple[Hit, ...]:
+        """The erasures that hold this record: by path and key, or by the key where no path is known."""
+        if path is not None:
+            mark = Mark("key", self._pseudonym("record", record_name(path, key)))
+        else:
+            mark = Mark("id", self._pseudonym("key", key))
+        return tuple(self._held(mark, "key"))
+
+
+class Run:
+    """The words of a text, and any stretch of them as bytes without joining them again."""
+
+    def __init__(self, spoken: list[str]) -> None:
+        self.words = spoken
+        self.data = joined(spoken)
+        plain = len(self.data) == sum(map(len, spoken)) + len(spoken) - 1
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        at = 0
+        for word in spoken:
+            self._starts.append(at)
+            at += len(word) if plain else len(joined([word]))
+            self._ends.append(at)
+            at += 1
+
+    def piece(self, place: int, size: int) -> bytes:
+        """`size` words from `place` on."""
+        return self.data[self._starts[place] : self._ends[place + size - 1]]
+
+    def pieces(self, size: int) -> list[bytes]:
+        """Every stretch of `size` words."""
+        data = self.data
+        return [data[a:z] for a, z in zip(self._starts, self._ends[size - 1 :], strict=False)]
+
+
+def twin_mark(subject: bytes, data: bytes, digest: Digest) -> Mark:
+    """The mark of a text that a bystander (by digest) held when it was erased of somebody else."""
+    return Mark("twin", digest("twin", subject + data))
+
+
+def record_name(path: tuple[str, ...], key: str) -> str:
+    """The identity of a record as one string; the separators cannot stand in a segment."""
+    return "\x1f".join(path) + "\x1e" + key

@@ -22,7 +22,7 @@ _HOP: Final = frozenset(
     {"te", "content-type", "user-agent", "host", "connection", "keep-alive", "transfer-encoding",
      "content-length", "proxy-connection", "upgrade", "grpclb_client_stats"}
 )  # fmt: skip
-_OWN: Final = frozenset({"grpc-trace-bin", "grpc-tags-bin"})
+_OWN: Final = frozenset({"grpc-trace-bin", "grpc-tags-bin", "grpc-status-details-bin"})
 """Keys that begin like those of the protocol and are the application's all the same."""
 _KEY: Final = re.compile(r"[0-9a-z_.-]+")
 _VALUE: Final = re.compile(r"[ -~]*")

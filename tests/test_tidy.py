@@ -87,7 +87,9 @@ def test_core_is_pure() -> None:
 def test_what_is_imported_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {re.split(r"[<>=\[ ]", line)[0].lower() for line in project["dependencies"]}
-    declared |= {re.split(r"[<>=\[ ]", line)[0].lower() for line in project["optional-dependencies"]["speed"]}
+    extras = project["optional-dependencies"]
+    for extra in ("speed", "redis", "postgresql"):
+        declared |= {re.split(r"[<>=\[ ]", line)[0].lower() for line in extras[extra]}
     named = {"yaml": "pyyaml", "google": "protobuf", "jsonpath": "python-jsonpath", "yarl": "aiohttp",
              "multidict": "aiohttp", "grpc": "grpcio", "grpc_health": "grpcio-health-checking",
              "grpc_reflection": "grpcio-reflection", "prometheus_client": "prometheus-client"}  # fmt: skip

@@ -51,6 +51,10 @@ class LedgerRefused(LedgerError):
     """Not passing: other keys, unknown schema, older than its head, broken chain."""
 
 
+class LedgerBehind(LedgerRefused):
+    """Older than what was seen of it, or another one: it is not believed again."""
+
+
 class Conflict(LedgerError):
     """Compare-and-set failed: the erasure has moved on since the version that was given."""
 

@@ -11,11 +11,12 @@ import pytest
 from quietus.core.events import Draft, Event, EventType
 from quietus.ledger.chain import LEDGER, event_hash, genesis
 from quietus.ledger.memory import MemoryLedger
+from quietus.ledger.shared import SharedServerLedger
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.ledger.verify import verify_events
 from quietus.ports import Conflict, LedgerRefused, LedgerUnavailable, Mark
 
-AnyLedger = MemoryLedger | SqliteLedger
+AnyLedger = MemoryLedger | SqliteLedger | SharedServerLedger
 Make = Callable[[], AnyLedger]
 
 KEYS = frozenset({"hmac-1", "wrapping-1", "signing-1"})
@@ -135,6 +136,21 @@ async def test_compare_and_set(ledger: AnyLedger) -> None:
     assert (await ledger.head()).number == 3
     assert await all_marks(ledger) == []
     assert await ledger.secret("e1", "key") is None
+
+
+async def test_compare_and_set_on_the_gate_epoch(ledger: AnyLedger) -> None:
+    await ledger.append([draft(gate=True)], epoch=0)
+    await ledger.append([draft()], epoch=1)
+    for stale in (0, 2):
+        with pytest.raises(Conflict):
+            await ledger.append([draft(gate=True)], epoch=stale, marks=[("e1", TEXT)])
+    outcomes = await asyncio.gather(
+        *(ledger.append([draft(f"e{n}", gate=True)], epoch=1) for n in range(20)), return_exceptions=True
+    )
+    assert sum(isinstance(outcome, list) for outcome in outcomes) == 1
+    assert sum(isinstance(outcome, Conflict) for outcome in outcomes) == 19
+    assert ((await ledger.head()).number, (await ledger.head()).gate_epoch) == (3, 3)
+    assert await all_marks(ledger) == []
 
 
 async def test_of_racing_appends_with_one_expectation_one_wins(ledger: AnyLedger) -> None:
@@ -274,6 +290,11 @@ async def test_a_closed_ledger_is_unavailable(make_ledger: Make) -> None:
 async def test_an_open_ledger_is_not_opened_twice(ledger: AnyLedger, make_ledger: Make) -> None:
     with pytest.raises(LedgerRefused):
         await ledger.open()
+    if isinstance(ledger, SharedServerLedger):  # it is there to be opened by others
+        other = make_ledger()
+        assert (await other.open()).incarnation == (await ledger.head()).incarnation
+        await other.close()
+        return
     with pytest.raises(LedgerRefused):
         await make_ledger().open()
 

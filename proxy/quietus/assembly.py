@@ -27,6 +27,8 @@ from quietus.inquiry import Inquiry
 from quietus.intents import Intents
 from quietus.keys import Keyring
 from quietus.lineage import Lineage
+from quietus.lineage_descent import Descent
+from quietus.lineage_rounds import Severing
 from quietus.messages import Messages
 from quietus.ordering import Ordering
 from quietus.owners import Owners
@@ -162,17 +164,22 @@ def assemble(around: Surroundings) -> Parts:
     timetable = Timetable(erasures, around.entropy)
     prober = Prober(around.profile, around.upstream, owners, screener, clock, bounds.probes, metrics)
     snapshotter = _snapshotter(around, erasures, owners, prober)
+    descent = Descent(
+        prober, lineage, owners, around.keyring, clock, lambda: attested(around.active.profile, clock.now())
+    )
     exemptions = Exemptions(around.profile, lambda: around.active.trial, clock.now, around.log)
     intents = Intents(
         erasures, around.profile, around.policy, snapshotter, around.new_id, lambda: exemptions.now().holds
     )
     forgets = Forgets(
-        erasures, around.profile, around.upstream, snapshotter, flights, bounds.forgets, metrics, intents
-    )
+        erasures, around.profile, around.upstream, snapshotter, descent, flights, bounds.forgets, metrics,
+        intents,
+    )  # fmt: skip
     ordering = Ordering(erasures, intents, timetable.wake, around.new_id)
     deciding = Deciding(erasures, around.policy, ordering.overriding)
     rounds = Rounds(prober, metrics, bounds.replicas)
-    inquiry = Inquiry(erasures, rounds, snapshotter, flights, timetable, metrics, around.log)
+    severing = Severing(prober, descent, owners, lineage, around.policy, metrics)
+    inquiry = Inquiry(erasures, rounds, severing, snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
         erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy,
         lambda erasure: around.verdict(erasure, erasures.gate.orders),
@@ -186,7 +193,8 @@ def assemble(around: Surroundings) -> Parts:
     arrivals = _arrivals(around, erasures, deciding, flights, releaser, attribution)
     gateway = Gateway(
         erasures, around.profile, around.policy, deciding, around.upstream, flights,
-        Questions(owners, screener), releaser, _desk(around, erasures, forgets, timetable, releaser), shapes,
+        Questions(erasures.gate, owners, screener), releaser,
+        _desk(around, erasures, forgets, timetable, releaser), shapes,
         arrivals, bounds.gateway, metrics, around.log,
     )  # fmt: skip
     conversations = Conversations(

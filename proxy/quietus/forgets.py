@@ -24,6 +24,7 @@ from quietus.erasures import Erasures
 from quietus.flights import Flights
 from quietus.intents import Intent, Intents, intent_of
 from quietus.kept import kept_reply, reply_of, requests_of
+from quietus.lineage_descent import Descent
 from quietus.outgoing import outgoing
 from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
@@ -79,6 +80,7 @@ class Forgets:
         profile: Callable[[], Profile],
         upstream: Upstream,
         snapshotter: Snapshotter,
+        descent: Descent,
         flights: Flights,
         limits: ForgetLimits,
         metrics: Measures,
@@ -88,6 +90,7 @@ class Forgets:
         self._profile = profile
         self._upstream = upstream
         self._snapshotter = snapshotter
+        self._descent = descent
         self._flights = flights
         self._limits = limits
         self._metrics = metrics
@@ -198,8 +201,12 @@ class Forgets:
         plain = await self._erasures.unseal(erasure.id, PREDICATE)
         if plain is None:
             raise LedgerError("the erasure's own key is gone: it can neither be sent nor probed")
-        snapshot, marks = await self._snapshotter.take(Predicate.unseal(plain))
+        predicate = Predicate.unseal(plain)
+        snapshot, marks = await self._snapshotter.take(predicate)
+        more, lineage = await self._descent.follow(predicate, erasure.predicate, snapshot)
+        marks += more
         facts = {
+            "lineage": lineage,
             "witnesses": snapshot.records,
             "proven": {name: len(its) for name, its in snapshot.proven.items()},
             "controls": {name: len(its) for name, its in snapshot.controls.items()},

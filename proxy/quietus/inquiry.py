@@ -10,9 +10,10 @@ from quietus.core.events import Draft, EventType
 from quietus.core.states import Happening, State, step
 from quietus.erasures import Erasures
 from quietus.flights import Flights, write_name
+from quietus.lineage_rounds import Severing
 from quietus.recording import Log, Measures
 from quietus.rounds import Round, Rounds
-from quietus.snapshots import PREDICATE, SNAPSHOT, Predicate, Snapshot
+from quietus.snapshots import PREDICATE, SNAPSHOT, Descendant, Predicate, Snapshot
 from quietus.snapshotter import Snapshotter
 from quietus.timetable import Timetable
 
@@ -27,6 +28,7 @@ class Inquiry:
         self,
         erasures: Erasures,
         rounds: Rounds,
+        severing: Severing,
         snapshotter: Snapshotter,
         flights: Flights,
         timetable: Timetable,
@@ -35,6 +37,7 @@ class Inquiry:
     ) -> None:
         self._erasures = erasures
         self._rounds = rounds
+        self._severing = severing
         self._snapshotter = snapshotter
         self._flights = flights
         self._table = timetable
@@ -52,6 +55,9 @@ class Inquiry:
         predicate, snapshot = found
         began = self._clock.monotonic()
         result = await self._rounds.run(erasure, snapshot, progress.rounds, began)
+        kin = await self._severing.look(erasure, predicate, snapshot, progress.rounds, result.surfaces)
+        if kin is not None:
+            result.add(kin.surface)
         progress.rounds += 1
         current = self._erasures.gate.erasures[erasure.id]
         if current.base_version != erasure.base_version:
@@ -63,7 +69,7 @@ class Inquiry:
         await self._note(current, result, counted)
         if result.outcome == "leaking":
             await self.leak(current, progress, began, result.leaking, "probe")
-            await self._remedy(current, predicate, result)
+            await self._remedy(current, predicate, result, kin.to_sever if kin is not None else [])
         elif result.uncontrolled and result.reached and current.state is not State.SETTLED:
             await self._renew_controls(current, predicate, snapshot, result.uncontrolled)
         # Past its bound, a store that goes on leaking is asked less and less often.
@@ -121,14 +127,18 @@ class Inquiry:
             self._metrics.count("violations", cause="late_leak")
         self._log.info("leak", erasure=erasure.id, state=now.state.value, surfaces=sorted(surfaces))
 
-    async def _remedy(self, erasure: Erasure, predicate: Predicate, result: Round) -> None:
-        if self._erasures.gate.erasures[erasure.id].held or erasure.readmitted or not result.residual:
+    async def _remedy(
+        self, erasure: Erasure, predicate: Predicate, result: Round, to_sever: list[Descendant]
+    ) -> None:
+        if self._now(erasure).held or erasure.readmitted or not (result.residual or to_sever):
             return  # a hold may have been placed while the round went on
         done = self._remedied.setdefault(erasure.id, {})
         asked = await self._rounds.remedy(predicate, result.residual, done, REMEDIES_A_RECORD)
-        if not asked:
+        severed = await self._severing.sever(to_sever, done, REMEDIES_A_RECORD)
+        if not asked and not severed:
             return
-        await self._append(erasure, EventType.REMEDIED, {"count": len(asked)})
+        facts = {"count": len(asked) + len(severed), **({"cascaded": len(severed)} if severed else {})}
+        await self._append(erasure, EventType.REMEDIED, facts)
         digests = [self._erasures.keyring.pseudonym("key", key) for key in asked]
         self._flights.landed(digests)
         for name in (write_name(digest) for digest in digests):

@@ -97,7 +97,7 @@ class Lineage:
         edges |= {source: Edge(source) for source in sources if source != record.link}
         prints = self.prints(texts) if texts else []
         for each in prints:
-            for edge in self.records.suspects(each, record.name, record.subject):
+            for edge in self.records.suspects(each, record):
                 edges.setdefault(edge.source, edge)
         parents = tuple(edges.values())[:PARENTS]
         sealed = known.address if known is not None else None
@@ -133,11 +133,15 @@ class Lineage:
         self.records.put(found)
         return found
 
+    def held(self, predicate: Scope) -> list[Record]:
+        """The records that surely belong to what a predicate names, by their subject. Digested."""
+        if isinstance(predicate.subject, Wild):
+            return []
+        return [r for r in self.records.of_subjects(predicate.subject) if _inside(r, predicate)]
+
     def forget(self, predicate: Scope) -> int:
         """Lets go of every record that surely belonged to what was erased; how many."""
-        if isinstance(predicate.subject, Wild):
-            return 0
-        held = [r for r in self.records.of_subjects(predicate.subject) if _inside(r, predicate)]
+        held = self.held(predicate)
         for record in held:
             self.records.drop(record.name)
         return len(held)
@@ -242,6 +246,8 @@ class Lineage:
 
 
 def _inside(record: Record, predicate: Scope) -> bool:
+    if not isinstance(predicate.tenant, Wild) and record.tenant not in predicate.tenant:
+        return False
     for name in ("purpose", "path"):
         wanted, its = getattr(predicate, name), getattr(record, name)
         if not isinstance(wanted, Wild) and (isinstance(its, Wild) or not its <= wanted):

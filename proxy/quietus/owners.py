@@ -80,7 +80,8 @@ class Owners:
         tenant = self.tenant_of(item, call)
         sources = [self.lineage.link(key, tenant) for key in item.derived_from]
         address = Address(item.key, tenant, self.path_of(item, call), {**call.capture, **item.capture})
-        record = Record(name, self.lineage.link(item.key, tenant), subject, purpose, path, born)
+        link, place = self.lineage.link(item.key, tenant), self.tenant_digest(tenant)
+        record = Record(name, link, place, subject, purpose, path, born)
         self.lineage.learn(record, item.texts, sources, address)
 
     def born(self, item: Item, call: Call) -> int:
@@ -116,6 +117,20 @@ class Owners:
         if item.tenant is not None:
             tenant = self._digest("tenant", item.tenant)
         return Scope(tenant=tenant, subject=subject, purpose=purpose, path=path, key=key)
+
+    def scope_at(self, key: str, call: Call) -> Scope | None:
+        """What is known of the record of that key in a call's tenant, digested; None where nothing is."""
+        owner = self._owner(key, None, call)
+        if owner is None or isinstance(owner.subject, Wild):
+            return None
+        tenant = self.tenant_of(None, call)
+        return Scope(
+            tenant=UNKNOWN if tenant is None else self._digest("tenant", tenant),
+            subject=owner.subject,
+            purpose=owner.purpose,
+            path=owner.path,
+            key=self._digest("key", key),
+        )
 
     def path_of(self, item: Item | None, call: Call) -> tuple[str, ...] | None:
         """The raw path that a record's identity is taken under: its own, else the address it came from."""
@@ -158,6 +173,10 @@ class Owners:
             return item.tenant
         tenants = call.scope.tenant
         return str(next(iter(tenants))) if not isinstance(tenants, Wild) and len(tenants) == 1 else None
+
+    def tenant_digest(self, tenant: str | None) -> bytes:
+        """The tenant as a record has it."""
+        return b"" if tenant is None else self._keyring.pseudonym("tenant", tenant)
 
     def name(self, key: str, item: Item | None, call: Call) -> bytes:
         """The digest that a record is known by: a key is one record's only within its tenant and its path."""

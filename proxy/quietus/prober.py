@@ -175,7 +175,8 @@ class Prober:
             defaults = {"subject": witness.subject}
         items = {item.position: item for item in answer.items}
         for item in answer.items:
-            if self._belongs(self._keyed(item, surface, witness), call, scope, defaults, erasure):
+            keyed = self._keyed(item, surface, witness)
+            if self._belongs(keyed, call, scope, defaults, erasure) or self._dangles(keyed, call, erasure):
                 hit.add(item.position)
         for position, text in answer.answered.scalars():
             item_at = items.get(position) if position is not None else None
@@ -200,6 +201,18 @@ class Prober:
             return False  # the store has given the id again, or it is another purpose's: not the erased
         found = self._screener.keys(item.key, self._owners.path_of(item, call))
         return any(hit.erasure.id == erasure.id for hit in found)
+
+    def _dangles(self, item: Item, call: Call, erasure: Erasure) -> bool:
+        """Whether a row points at the erased, or is derived from it and says that it points at nothing."""
+        if self._owners.born(item, call) > erasure.epoch:
+            return False
+        sources = (hit for key in item.derived_from for hit in self._screener.keys(key, None))
+        if any(hit.erasure.id == erasure.id for hit in sources):
+            return True
+        if item.provenance_resolved is not False or item.key is None:
+            return False
+        kin = self._screener.descends(item.key, self._owners.path_of(item, call))
+        return any(hit.erasure.id == erasure.id for hit in kin)
 
     def of_another(self, surface: Surface, witness: Witness, item: Item, erasure: Erasure) -> bool:
         """Whether a row that tells of the erased is somebody else's own record: not ours to remove."""

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from quietus.core.decision import Question
 from quietus.core.erasure import Erasure
+from quietus.core.gate import Gate
 from quietus.core.operations import Call, Operation
 from quietus.core.policy import Vector
-from quietus.core.scope import Scope, Wild, overlaps
+from quietus.core.scope import Scope, Wild, covers, overlaps
 from quietus.core.screening import Hit, Screener
 from quietus.owners import Owners
 
@@ -16,7 +17,8 @@ from quietus.owners import Owners
 class Questions:
     """Builds the question of a call."""
 
-    def __init__(self, owners: Owners, screener: Screener) -> None:
+    def __init__(self, gate: Gate, owners: Owners, screener: Screener) -> None:
+        self._gate = gate
         self._owners = owners
         self._screener = screener
 
@@ -57,8 +59,18 @@ class Questions:
                     yield hit
 
     def _sources(self, call: Call) -> Iterable[Hit]:
+        """Sources that were erased or are held back with the erased, or whose owner was erased."""
         for key in (*call.derived_from, *(key for item in call.items for key in item.derived_from)):
             yield from self._screener.keys(key, None)
+            yield from self._screener.descends(key, None)
+            yield from self._owned(key, call)
+
+    def _owned(self, key: str, call: Call) -> Iterable[Hit]:
+        source = self._owners.scope_at(key, call)
+        if source is not None:
+            for erasure in self._gate.of_subject(source):
+                if not erasure.readmitted and covers(erasure.predicate, source):
+                    yield Hit(erasure, "derived")
 
 
 def _whose(hit: Hit) -> bool:

@@ -44,6 +44,16 @@ class Round:
     reached: bool = True
     """Every request was answered."""
 
+    def add(self, surface: dict[str, Any]) -> None:
+        """Adds a surface that was looked at apart, and concludes anew."""
+        self.surfaces.append(surface)
+        self.conclude()
+
+    def conclude(self) -> None:
+        """The outcome of the round over the surfaces that were looked at."""
+        self.outcome = conclude_round(self.surfaces)
+        self.leaking = [s["name"] for s in self.surfaces if s["outcome"] == Outcome.LEAKING.value]
+
 
 class Rounds:
     """Carries out rounds and remedies."""
@@ -59,8 +69,7 @@ class Rounds:
         result = Round(began)
         for surface in self._prober.profile.surfaces:
             result.surfaces.append(await self._surface(surface, erasure, snapshot, turn, result))
-        result.outcome = conclude_round(result.surfaces)
-        result.leaking = [s["name"] for s in result.surfaces if s["outcome"] == Outcome.LEAKING.value]
+        result.conclude()
         result.read_epoch = await self._epoch()
         return result
 

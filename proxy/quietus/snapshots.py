@@ -119,6 +119,23 @@ def predicate_of(call: Call) -> Predicate:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Descendant:
+    """A record that was derived from the erased, as it was found before the forget."""
+
+    witness: Witness
+    """How it is asked for; its key is empty where nobody knows."""
+    record: str
+    """Its digest, hexadecimal."""
+    fate: str
+    """A word of `core.severance.Fate`."""
+    reason: str
+    detector: str
+    """How the edge became known: a word of `core.lineage.Detector`."""
+    depth: int = 1
+    text: str | None = None
+
+
 @dataclass(slots=True)
 class Snapshot:
     """What was found before the forget left, and which requests found it."""
@@ -138,6 +155,8 @@ class Snapshot:
     """The bound of records or seconds was met: what was not reached caps the verdict."""
     failed: list[str] = field(default_factory=list)
     """Surfaces that could not be read while the snapshot was taken."""
+    descendants: list[Descendant] = field(default_factory=list)
+    """What was derived from the erased and is there."""
 
     def seal(self) -> bytes:
         """As bytes to be sealed."""
@@ -149,6 +168,8 @@ class Snapshot:
         raw = json.loads(plain)
         raw["witnesses"] = [_witness(each) for each in raw["witnesses"]]
         raw["controls"] = {name: [_witness(w) for w in its] for name, its in raw["controls"].items()}
+        kin = raw.get("descendants", [])
+        raw["descendants"] = [Descendant(**{**each, "witness": _witness(each["witness"])}) for each in kin]
         return cls(**raw)
 
 

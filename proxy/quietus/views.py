@@ -54,14 +54,11 @@ def erasure_view(
         "basis": erasure.dossier.basis or None,
         "reference": erasure.dossier.reference or None,
         "surfaces": surfaces,
-        "lineage": {
-            name: int(counts.get(name, 0))
-            for name in ("descendants", "cascaded", "quarantined", "unlinked", "escalated")
-        },
+        "lineage": lineage_view(erasure),
         "claim": dict(erasure.claim, at=stamp(erasure.claim.get("at"))) if erasure.claim else None,
         "acknowledged": erasure.policy_phase is PolicyPhase.COMMITTED,
         "primary_removed": _all_clean(kinds["primary"]),
-        "reconstruction_paths_severed": bool(counts) and _all_clean(rest) is True,
+        "reconstruction_paths_severed": bool(counts.get("complete")) and _all_clean(rest) is True,
         "effective_non_recoverability": verdict.word is Word.COMPLIANT,
         "access_paths": len(erasure.leaked_surfaces),
         "suppressed": erasure.unsettled and erasure.policy_phase is PolicyPhase.NONE,
@@ -69,6 +66,23 @@ def erasure_view(
         "upstream_calls": erasure.forwards,
         "client_calls": erasure.client_calls,
         "remedies": erasure.remedies,
+    }
+
+
+def lineage_view(erasure: Erasure) -> dict[str, Any]:
+    """What was derived from the erased, and what became of it: counts, and the first few one by one."""
+    facts = dict(erasure.snapshot.get("lineage") or {})
+    seen = next((s for s in erasure.surfaces if s.get("name") == "lineage" and not s.get("sampled")), None)
+    if seen is not None:  # the newest round knows better than the snapshot
+        facts |= {name: seen.get(name, 0) for name in ("cascaded", "unlinked", "escalated")}
+        facts["quarantined"] = seen.get("residual", 0) + seen.get("escalated", 0)
+    names = ("descendants", "cascaded", "quarantined", "unlinked", "escalated", "suspected", "evicted")
+    return {
+        **{name: int(facts.get(name, 0)) for name in names},
+        "complete": bool(facts.get("complete")),
+        "gap": facts.get("gap") or None,
+        "logical_unlink": bool(facts.get("quarantined", 0)) and erasure.policy_phase is PolicyPhase.COMMITTED,
+        "nodes": list(facts.get("nodes", ())),
     }
 
 

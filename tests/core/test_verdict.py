@@ -86,7 +86,7 @@ def test_there_are_three_words_and_states_are_none_of_them() -> None:
 
 def settled(surfaces: list[dict[str, Any]] | None = None, **snapshot: Any) -> Erasure:
     story = Story()
-    story.then(EventType.SNAPSHOTTED, **{"witnesses": 3, "lineage": True, **snapshot})
+    story.then(EventType.SNAPSHOTTED, **{"witnesses": 3, "lineage": {"complete": True}, **snapshot})
     story.then(EventType.FORWARDED)
     story.then(EventType.ACCEPTED)
     for _ in range(3):
@@ -132,7 +132,7 @@ def test_without_a_tombstone_it_is_unconfirmed() -> None:
         ([surface(control="positive")], {}),
         ([surface(), surface("log", "history", "LEAKING")], {}),
         ([surface(), surface("log", "history", "UNPROBED")], {}),
-        (SURFACES, {"lineage": False}),
+        (SURFACES, {"lineage": {"complete": False}}),
         (SURFACES, {"truncated": True}),
     ],
     ids=["unprobed", "positive control only", "history leaks", "history unprobed", "no lineage", "cut short"],

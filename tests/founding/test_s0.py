@@ -167,7 +167,7 @@ async def test_a_digest_under_another_subject_is_policy_correct_and_read_incorre
         erasure = world.erasure()
         assert erasure.policy_phase is PolicyPhase.COMMITTED, "policy-correct"
         assert erasure.read_phase is ReadPhase.UNSETTLED and erasure.state is State.LEAKING, "read-incorrect"
-        assert erasure.leaked_surfaces == {"recall-tenant", "client"}
+        assert erasure.leaked_surfaces == {"recall-tenant", "lineage", "client"}
         assert erasure.may_assert_erasure and not erasure.may_assert_non_recallability
         labels = {"store": "memories", "surface": "recall-tenant"}
         assert world.sample("quietus_premature_assurance_total", **labels) > 0

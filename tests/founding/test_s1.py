@@ -42,7 +42,7 @@ async def test_s_4471_is_not_erased_while_another_record_quotes_them() -> None:
         assert b"89 francs" in world.direct("GET", "/v1/memories/summary-9000?tenant=acme").body
         erasure = world.erasure()
         assert erasure.state is State.LEAKING
-        assert erasure.leaked_surfaces == {"recall-tenant"}, "found in a record of somebody else"
+        assert erasure.leaked_surfaces == {"recall-tenant", "lineage"}, "found in a record of somebody else"
         assert world.parts.verdict(erasure).word == "unconfirmed", "never COMPLIANT while retrievable"
         assert not erasure.may_assert_non_recallability
         by_kind = {s["name"]: s["outcome"] for s in erasure.surfaces}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -54,6 +54,8 @@ class Record:
     """Of tenant, path and key: the record itself."""
     link: bytes
     """Of tenant and key: what a `derived_from` can name."""
+    tenant: bytes
+    """Empty where none was named."""
     subject: Values
     purpose: Values
     path: Paths
@@ -65,11 +67,6 @@ class Record:
     prints: tuple[int, ...] = ()
     address: bytes | None = None
     """How to ask the store for it, sealed. Only derived records have one."""
-
-    @property
-    def bare(self) -> Record:
-        """The same without what only later comparisons need."""
-        return replace(self, whole=0, prints=())
 
 
 class Kin(NamedTuple):
@@ -146,8 +143,8 @@ class Records:
                     if isinstance(subject, bytes):
                         self.sharing.held(text, subject)
 
-    def suspects(self, prints: Prints, own: bytes, subject: Values) -> list[Edge]:
-        """The records that a text seems to quote or to contain, but those of the same subject and itself."""
+    def suspects(self, prints: Prints, own: Record) -> list[Edge]:
+        """The records of its tenant that a text seems to quote or contain, but those of its own subject."""
         met: dict[bytes, int] = {}
         for number in prints.runs:
             for name in self._prints.get(number, ()):
@@ -158,7 +155,9 @@ class Records:
                 met[name] = KEPT
         for name, count in met.items():
             record = self.get(name)
-            if record is None or name == own or _same(record.subject, subject):
+            if record is None or record.tenant != own.tenant or name == own.name:
+                continue
+            if _same(record.subject, own.subject):
                 continue
             whole_of_it = count >= len(record.prints)
             found.append(Edge(record.link, Detector.CONTAINMENT if whole_of_it else Detector.QUOTE))
@@ -202,10 +201,6 @@ class Records:
         for record in self:
             if not isinstance(record.subject, Wild) and not record.subject.isdisjoint(subjects):
                 yield record
-
-    def by_link(self, link: bytes) -> bool:
-        """Whether any record of that link is derived from something that is known."""
-        return link in self._children
 
     def _take_out(self, record: Record) -> None:
         self._plain.pop(record.name, None)

@@ -25,8 +25,8 @@ def pack(record: Record) -> bytes:
     parents = b"".join(e.source + bytes([_DETECTORS.index(e.detector)]) for e in record.parents)
     prints = struct.pack(f">{len(record.prints)}Q", *record.prints)
     head = struct.pack(">B16sQQ", FORM, record.link, record.born, record.whole)
-    parts = (_values(record.subject), _values(record.purpose), _paths(record.path), parents, prints,
-             record.address or b"")  # fmt: skip
+    parts = (record.tenant, _values(record.subject), _values(record.purpose), _paths(record.path), parents,
+             prints, record.address or b"")  # fmt: skip
     return head + b"".join(struct.pack(">H", len(part)) + part for part in parts)
 
 
@@ -38,14 +38,15 @@ def unpack(name: bytes, data: bytes) -> Record:
             raise BadForm(f"a lineage record has form {form}; this Quietus knows {FORM}")
         parts: list[bytes] = []
         at = struct.calcsize(">B16sQQ")
-        for _ in range(6):
+        for _ in range(7):
             (length,) = struct.unpack_from(">H", data, at)
             parts.append(data[at + 2 : at + 2 + length])
             at += 2 + length
-        subject, purpose, paths, parents, prints, address = parts
+        tenant, subject, purpose, paths, parents, prints, address = parts
         return Record(
             name=name,
             link=link,
+            tenant=tenant,
             subject=_values_in(subject),
             purpose=_values_in(purpose),
             path=_paths_in(paths),

@@ -188,6 +188,22 @@ class Screener:
             return False
         return bool(self._gate.holders(Mark("canary", self._pseudonym("key", key))))
 
+    def descends(self, key: str, path: tuple[str, ...] | None) -> tuple[Hit, ...]:
+        """The erasures that a record was derived from and for which it is held back.
+
+        One that bears the erased is held back for good; one of which it is not known, until it is settled.
+        """
+        if path is not None:
+            digest = self._pseudonym("record", record_name(path, key))
+        else:
+            digest = self._pseudonym("key", key)
+        kinds = self._gate.kinds
+        found = list(self._held(Mark("descendant", digest), "derived")) if "descendant" in kinds else []
+        if "escalated" in kinds:
+            doubtful = self._held(Mark("escalated", digest), "derived")
+            found += [hit for hit in doubtful if hit.erasure.unsettled]
+        return tuple(found)
+
     def keys(self, key: str, path: tuple[str, ...] | None) -> tuple[Hit, ...]:
         """The erasures that hold this record: by path and key, or by the key where no path is known."""
         if path is not None:

@@ -119,6 +119,9 @@ def _item_causes(
             reused = (known and not overlaps(found.erasure.predicate, its)) or newer(item, found.erasure)
             if not (reused and found.erasure.state is State.SETTLED):
                 yield "key", found.erasure
+        for found in screener.descends(item.key, path):
+            if _in_tenant(found.erasure, its) and not newer(item, found.erasure):
+                yield "derived", None
     for source in item.derived_from:
         for found in screener.keys(source, None):
             if _in_tenant(found.erasure, its):

@@ -106,7 +106,7 @@ def verdict_of(
         settled=erasure.state is State.SETTLED,
         primary_clean=not any(s.get("outcome") == Outcome.LEAKING.value for s in primary),
         surfaces_enumerated="surfaces_complete" in set(attested),
-        lineage_tracked=bool(erasure.snapshot.get("lineage")),
+        lineage_tracked=bool((erasure.snapshot.get("lineage") or {}).get("complete")),
         tombstoned=tombstoned and erasure.snapshotted,
         probed_clean=clean,
         witnessed=bool(erasure.snapshot.get("witnesses")),

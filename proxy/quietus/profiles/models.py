@@ -30,7 +30,7 @@ class AttestationModel(Model):
 
     condition: Literal[
         "surfaces_complete", "same_tombstone_index", "no_derived_reads", "sync_purge", "single_writer",
-        "write_path_audited",
+        "write_path_audited", "derived_non_reconstructive",
     ]  # fmt: skip
     by: str = Field(min_length=1)
     expires: date = Field(strict=False)

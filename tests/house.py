@@ -27,8 +27,9 @@ ENGINE = {
     "acts", "answers", "arrivals", "attribution", "conversing", "deciding", "demands", "erasures",
     "conversation_ports",
     "flights", "forgets", "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage",
-    "lineage_descent", "lineage_rounds", "messages", "ordering", "outgoing", "owners", "prober", "questions", "reconciler", "recording",
-    "release", "rounds", "shapes", "snapshots", "snapshotter", "streams", "timetable", "trials", "views",
+    "lineage_descent", "lineage_rounds", "messages", "ordering", "outgoing", "owners", "prober",
+    "questions", "reconciler", "recording", "release", "rounds", "shapes", "snapshots", "snapshotter",
+    "streams", "timetable", "trials", "views",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}

@@ -126,7 +126,7 @@ def decide(
     if Span.SHORT in spans:
         return Severance(Fate.ESCALATE, "it shares a few words, or the name: whether it tells is not known")
     if erased_edge:
-        return Severance(Fate.ESCALATE, "its edge to the erased stands in the store: remove it, or the record")
+        return Severance(Fate.ESCALATE, "its edge to the erased stands in the store: remove it or the record")
     if not attested:
         reason = "no words in common, and nobody vouches that it cannot be turned back"
         return Severance(Fate.ESCALATE, reason)

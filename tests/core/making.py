@@ -98,7 +98,7 @@ class Story:
 
     def acknowledged(self, **facts: Any) -> Erasure:
         """Forwarded and accepted."""
-        self.then(EventType.SNAPSHOTTED, witnesses=1, lineage=True)
+        self.then(EventType.SNAPSHOTTED, witnesses=1, lineage={"complete": True})
         self.then(EventType.FORWARDED)
         return self.then(EventType.ACCEPTED, **facts)
 

@@ -17,6 +17,7 @@ from typing import Any
 import structlog
 from prometheus_client import CollectorRegistry
 
+from quietus.adapters import webhook
 from quietus.admin.server import AdminServer, running_version
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
 from quietus.config import Settings
@@ -148,6 +149,11 @@ class Sidecar:
         self._begin(Lease(self.parts.erasures, self.settings.ledger.lease).run())
         self._begin(keep_publishing(self.parts, self.metrics))
         self._begin(self.reloader.run())
+        if (hook := self.settings.webhook) is not None:
+            self._begin(webhook.tell(
+                hook.url, hook.secret.read(), self.settings.webhook_position, self.parts.erasures,
+                self.metrics, self.log,
+            ))  # fmt: skip
         await self.admin.start()
         await self.listeners.start()
         self.log.info("serving", state="ready")

@@ -112,6 +112,8 @@ _ALL: Final = (
              cause=("late_leak", "epoch_regression", "internal")),
     _counter("downgrades", "Verdicts that became weaker than what the store had claimed.", "store"),
     _counter("rewrite_loops", "Clients that wrote a suppressed key again.", "store"),
+    _counter("webhook_events", "Events posted to the webhook; left_out: nobody took it for a day.",
+             "store", "outcome", outcome=("delivered", "failed", "left_out")),
     _histogram("wait_seconds", "Time that calls were held by a wait.", _CALL),
     _histogram("forget_seconds", "Time of the phases of a forget.", _CALL, "phase"),
     _histogram("detection_seconds", "From a write or relapse to its detection.", _LONG),

@@ -204,6 +204,23 @@ class KeySettings(_Section):
     file: Path | None = Field(default=None, description="made, 0600, for a new and empty ledger only; beside the ledger as `NAME.keys.json` when not given")
 
 
+def _webhook(text: str) -> str:
+    parts = urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is not an address; write it like https://host/path")
+    if parts.username or parts.password:
+        raise ValueError("holds credentials; events are signed with the secret, leave them out")
+    return text
+
+
+class WebhookSettings(_Section):
+    """Where the life of erasures is told, as signed CloudEvents."""
+
+    url: Annotated[str, AfterValidator(_webhook)] = Field(description="where events are posted to")
+    secret: FileValue = Field(description="`{file: PATH}`: what they are signed with; `whsec_…`, or 24 characters and more")
+    position: Path | None = Field(default=None, description="file that keeps how far events were delivered; beside the ledger as `NAME.webhook` when not given")
+
+
 class HealthSettings(_Section):
     """A second listener for the kubelet."""
 
@@ -254,6 +271,7 @@ class Settings(_Section):
     limits: Limits = Limits()
     timeouts: Timeouts = Timeouts()
     health: HealthSettings = HealthSettings()
+    webhook: WebhookSettings | None = None
     metrics: MetricsSettings = MetricsSettings()
     workers: Literal[1] = Field(default=1, description="processes that serve; one, until replicas share a ledger")
 
@@ -264,6 +282,14 @@ class Settings(_Section):
             return self.keys.file
         ledger = self.ledger.path
         return None if ledger is None else ledger.with_suffix(".keys.json")
+
+    @property
+    def webhook_position(self) -> Path | None:
+        """Where the webhook's position is kept; None when nothing is to be kept."""
+        if self.webhook is not None and self.webhook.position is not None:
+            return self.webhook.position
+        ledger = self.ledger.path
+        return None if ledger is None else ledger.with_suffix(".webhook")
 
     @property
     def token_path(self) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from quietus.answers import FRAMING, Answer, problem
@@ -10,7 +11,7 @@ from quietus.attribution import Attribution
 from quietus.core.decision import Decision, Question
 from quietus.core.exchange import Reply, header, without
 from quietus.core.operations import UNMAPPED, Operation
-from quietus.core.policy import Mode, Policy
+from quietus.core.policy import Mode, Policy, Vector
 from quietus.core.scope import Wild
 from quietus.erasures import Erasures
 from quietus.flights import Flight, Flights
@@ -69,6 +70,8 @@ class Arrivals:
         if self._behind(flight, reading, answered):
             return self.refused_late(flight)
         self._learn(flight, reading, reply, judged, answered)
+        if judged is not None and self._merged(flight, reading, judged):
+            return self._releaser.refusal(flight.decision, hint(flight.question))
         if self._raced(flight):
             self._metrics.count("resurrections", vector="race")
             answer = self._releaser.refusal(flight.decision, hint(flight.question))
@@ -162,6 +165,29 @@ class Arrivals:
         """Whether a write was overtaken by a forget of what it wrote: it is erased with the rest."""
         refused = flight.decision.refuses and flight.decision.mode is Mode.ENFORCE
         return refused and flight.question.call.operation is Operation.WRITE
+
+    def _merged(self, flight: Flight, reading: Reading, judged: Judged) -> bool:
+        """Whether the store says that a write went into something erased, and the policy refuses that.
+
+        It is done by then: it delays settling like a write that may still land, and is evidence of a leak.
+        """
+        merged = self._releaser.merges(flight, reading, judged)
+        if not merged:
+            return False
+        question = flight.question
+        named = {erasure.id: erasure for erasure in (*question.named, *merged)}
+        vectors = question.vectors | {Vector.DEDUP_MERGE}
+        flight.question = replace(question, vectors=vectors, named=tuple(named.values()))
+        flight.hold(self._decide(flight.question))
+        self._metrics.count(
+            "laundering_attempts", vector=Vector.DEDUP_MERGE.value, effect=flight.decision.effect.value
+        )
+        if not flight.decision.refuses or flight.decision.mode is not Mode.ENFORCE:
+            return False
+        rows = judged.answered.items if judged.answered is not None else ()
+        self.may_land(flight, [item.key for item in rows if item.key is not None])
+        self._releaser.leak(merged, flight)
+        return True
 
     def _concerned(self, flight: Flight) -> bool:
         flight.concerned = flight.concerned or self._erasures.gate.concerns(flight.question.scope)

@@ -93,7 +93,11 @@ class Severing:
         fates = Counter(fate for _, fate, _ in read)
         surface = self._surface(fates, others, len(every) > KEYS_A_ROUND)
         gone = (Fate.GONE.value, Fate.DISMISSED.value)
+        there = [(each, fate) for each, fate, _ in read if fate not in gone]
         surface["cascaded"] = sum(1 for each, fate, _ in read if each.fate == LEAKING and fate in gone)
+        surface["quarantined"] = sum(1 for _, fate in there if fate != Fate.UNLINK.value)
+        doubtful = [each for each, fate in there if fate != Fate.UNLINK.value and each.fate != LEAKING]
+        surface["escalated"] = len(doubtful)
         self._metrics.count("probes", surface=SURFACE, outcome=surface["outcome"])
         must_go = [e for e, fate, fresh in read if fate == LEAKING and not fresh and e.fate == LEAKING]
         return Kinship(surface, must_go)
@@ -121,7 +125,6 @@ class Severing:
             "reason": reason,
             "probed_at": self._prober.now(),
             "unlinked": fates[Fate.UNLINK.value],
-            "escalated": fates[Fate.ESCALATE.value],
             **({"sampled": True} if sampled else {}),
         }
 

@@ -9,7 +9,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.gate import Gate
 from quietus.core.operations import Call, Operation
 from quietus.core.policy import Vector
-from quietus.core.scope import Scope, Wild, covers, overlaps
+from quietus.core.scope import Scope, Wild, holds, overlaps
 from quietus.core.screening import Hit, Screener
 from quietus.owners import Owners
 
@@ -69,7 +69,7 @@ class Questions:
         source = self._owners.scope_at(key, call)
         if source is not None:
             for erasure in self._gate.of_subject(source):
-                if not erasure.readmitted and covers(erasure.predicate, source):
+                if not erasure.readmitted and holds(erasure.predicate, source):
                     yield Hit(erasure, "derived")
 
 

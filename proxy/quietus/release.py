@@ -165,6 +165,28 @@ class Releaser:
         """Tells of erased items that were met in an answer."""
         self._leaked(erased, flight.started)
 
+    def merges(self, flight: Flight, reading: Reading, judged: Judged) -> tuple[Erasure, ...]:
+        """The erasures whose erased ids the answer to a write names, where the write itself did not.
+
+        A settled id that the store has given to the very record that was written is that record's now.
+        """
+        call, answered = reading.call, judged.answered
+        if call.operation is not Operation.WRITE or answered is None or "key" not in judged.screening.causes:
+            return ()
+        own = {str(key) for key in call.scope.key} if not isinstance(call.scope.key, Wild) else set()
+        own |= {item.key for item in call.items if item.key is not None}
+        found: dict[str, Erasure] = {}
+        rows = {item.key: item for item in answered.items if item.key is not None}
+        for key, item in rows.items():
+            for hit in self._screener.keys(key, self._owners.path_of(item, call)):
+                if key not in own and (own or hit.erasure.unsettled):
+                    found[hit.erasure.id] = hit.erasure
+        for _, text in answered.scalars():
+            if text not in own and text not in rows:
+                found.update((h.erasure.id, h.erasure) for h in self._screener.look(text) if h.cause == "key")
+        here = Scope(tenant=flight.question.scope.tenant)
+        return tuple(e for e in found.values() if overlaps(Scope(tenant=e.predicate.tenant), here))
+
     def tells(self, text: str, scope: Scope) -> bool:
         """Whether a text, of whatever place, says something of who was erased in the tenant of a call."""
         here = Scope(tenant=ANY if isinstance(scope.tenant, Wild) else scope.tenant)

@@ -74,8 +74,7 @@ def lineage_view(erasure: Erasure) -> dict[str, Any]:
     facts = dict(erasure.snapshot.get("lineage") or {})
     seen = next((s for s in erasure.surfaces if s.get("name") == "lineage" and not s.get("sampled")), None)
     if seen is not None:  # the newest round knows better than the snapshot
-        facts |= {name: seen.get(name, 0) for name in ("cascaded", "unlinked", "escalated")}
-        facts["quarantined"] = seen.get("residual", 0) + seen.get("escalated", 0)
+        facts |= {name: seen.get(name, 0) for name in ("cascaded", "unlinked", "escalated", "quarantined")}
     names = ("descendants", "cascaded", "quarantined", "unlinked", "escalated", "suspected", "evicted")
     return {
         **{name: int(facts.get(name, 0)) for name in names},

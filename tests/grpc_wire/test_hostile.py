@@ -1,4 +1,4 @@
-"""What must not get through, or not uncounted: paths, messages and metadata that mean to deceive or to flood."""
+"""What must not get through, or not uncounted: what means to deceive, or to flood."""
 
 from __future__ import annotations
 

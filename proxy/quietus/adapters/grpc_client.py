@@ -9,6 +9,7 @@ never counts as an acknowledgement, or as a refusal, of a forget.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -216,18 +217,25 @@ class GrpcStream:
 
     async def send(self, message: bytes) -> bool:
         """Sends one message; returns when there is room for another. False: the call has ended."""
+        call = self._call
+        with contextlib.suppress(aio.AioRpcError):
+            await call.wait_for_connection()
+        if call.done():
+            return False
         try:
-            await self._call.write(message)
+            # Not `call.write`: where the call ends while it writes, that one reports INTERNAL in place of the
+            # status that the server gave.
+            await call._cython_call.send_serialized_message(message)
             return True
-        except (aio.AioRpcError, asyncio.InvalidStateError, aio.UsageError):
+        except aio.InternalError:
             return False
 
     async def finish_sending(self) -> None:
         """Says that no more messages come."""
         try:
             await self._call.done_writing()
-        except (aio.AioRpcError, asyncio.InvalidStateError, aio.UsageError):
-            return
+        except aio.InternalError:
+            return  # the call has ended
 
     async def messages(self) -> AsyncIterator[bytes]:
         """The store's messages, one by one, each read only when it is asked for."""

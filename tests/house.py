@@ -26,9 +26,9 @@ HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "docum
 ENGINE = {
     "acts", "answers", "arrivals", "attribution", "conversing", "deciding", "demands", "erasures",
     "conversation_ports",
-    "flights", "forgets", "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage",
-    "lineage_descent", "lineage_rounds", "messages", "ordering", "outgoing", "owners", "prober",
-    "questions", "reconciler", "recording", "release", "rounds", "shapes", "snapshots", "snapshotter",
+    "flights", "forgets", "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage", "marking",
+    "lineage_descent", "lineage_rounds", "messages", "order_views", "ordering", "outgoing", "owners", "prober",
+    "questions", "reconciler", "recording", "release", "restating", "rounds", "shapes", "snapshots", "snapshotter",
     "streams", "timetable", "trials", "views",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""

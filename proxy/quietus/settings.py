@@ -72,7 +72,7 @@ class _Section(BaseModel):
 class FileValue(_Section):
     """A value that stands in a file, so that it does not stand in the configuration."""
 
-    file: Path
+    file: Path = Field(description="the file; white space around its text is left out")
 
     def read(self) -> str:
         """The text of the file without the white space around it. Raises OSError."""

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from quietus.core.erasure import Erasure, PolicyPhase
 from quietus.core.events import Event
-from quietus.core.orders import Hold, Override
 from quietus.core.problems import Reason
 from quietus.core.scope import DIMENSIONS, Scope, Wild
 from quietus.core.states import State
@@ -64,7 +63,7 @@ def erasure_view(
         "suppressed": erasure.unsettled and erasure.policy_phase is PolicyPhase.NONE,
         "received_at": stamp(erasure.dossier.received_at),
         "upstream_calls": erasure.forwards,
-        "client_calls": erasure.client_calls,
+        "client_calls": erasure.client_calls, "residual_shared": erasure.snapshot.get("residual_shared", 0),
         "remedies": erasure.remedies,
     }
 
@@ -156,33 +155,6 @@ _CLASS: Final = {
     **dict.fromkeys(("clean", "leaked", "leaked_late", "round", "signalled"), "read"),
     **dict.fromkeys(("retried", "released", "readmitted", "escalated", "verify_asked", "overridden"), "act"),
 }
-
-
-def hold_view(hold: Hold, waiting: int) -> dict[str, Any]:
-    """A legal hold; `waiting` forgets are taken up when it ends."""
-    return {
-        "id": hold.id, "predicate": predicate_view(hold.scope), "exception": hold.exception,
-        "reason": hold.reason, "actor": hold.actor, "placed_at": stamp(hold.placed_at),
-        "until": stamp(hold.until), "waiting": waiting,
-    }  # fmt: skip
-
-
-def override_view(override: Override, now: float) -> dict[str, Any]:
-    """A break-glass override, ended or not."""
-    return {
-        "id": override.id, "effect": override.effect, "predicate": predicate_view(override.tenant),
-        "reason": override.reason, "actor": override.actor, "begun_at": stamp(override.begun_at),
-        "until": stamp(override.until), "active": override.during(now, now),
-    }  # fmt: skip
-
-
-def quarantine_view(quarantine: Erasure) -> dict[str, Any]:
-    """A scope that people have quarantined."""
-    return {
-        "id": quarantine.id, "predicate": predicate_view(quarantine.predicate),
-        "reason": quarantine.dossier.reference, "actor": quarantine.actor,
-        "placed_at": stamp(quarantine.requested_at),
-    }  # fmt: skip
 
 
 def predicate_view(scope: Scope) -> dict[str, Any]:

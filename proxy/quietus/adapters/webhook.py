@@ -2,7 +2,7 @@
 
 The ledger is the queue: what has been delivered is one number in a small file, so that nothing piles up in
 memory and a restart goes on where it was. Delivery is at least once; the id of an event is always the same.
-Signed as Standard Webhooks 1.0 has it. An event that is refused for `GIVE_UP` is left out, counted and logged.
+Signed as Standard Webhooks 1.0 has it. An event refused for `GIVE_UP` is left out, counted and logged.
 """
 
 from __future__ import annotations

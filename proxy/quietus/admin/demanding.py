@@ -18,8 +18,9 @@ from quietus.admin.tokens import Role
 from quietus.core.erasure import Erasure
 from quietus.core.scope import overlaps
 from quietus.demands import Demand
+from quietus.order_views import override_view
 from quietus.receipts import Circumstances, History, issue
-from quietus.views import override_view, stamp
+from quietus.views import stamp
 
 _TEXT_MAX: Final = 200
 

@@ -15,7 +15,7 @@ from quietus.admin.office import OFFICE
 from quietus.admin.tokens import Role
 from quietus.core.policy import seconds
 from quietus.core.scope import Scope
-from quietus.views import hold_view, override_view, quarantine_view
+from quietus.order_views import hold_view, override_view, quarantine_view
 
 _SCOPE = {"subject": object, "keys": object, "path": object, "tenant": str, "purposes": object}
 

@@ -181,7 +181,7 @@ def _ending(kind: str, one: str) -> Any:
         ask(config, admin, token_file, work)
         screen().print(f"{id} stands no more")
 
-    end.__doc__ = f"End a {one}."
+    end.__doc__ = f"End an {one}." if one[0] in "aeiou" else f"End a {one}."
     return end
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from quietus.answers import FRAMING, Answer, problem
 from quietus.attribution import Attribution
@@ -21,6 +21,9 @@ from quietus.profiles.profile import Answered, Profile, Reading
 from quietus.recording import Observer
 from quietus.release import Judged, Releaser
 from quietus.streams import coded, pour, relay
+
+ROWS: Final = 50
+"""Rows of a batch that a refusal names."""
 
 
 class Arrivals:
@@ -252,8 +255,9 @@ class Arrivals:
 
 
 def hint(question: Question) -> dict[str, Any]:
-    """The caller's own subject, as the logs know it: a keyed prefix, never the identifier."""
+    """The caller's own subject, as the logs know it (a keyed prefix), and which rows of a batch are meant."""
     subject = question.scope.subject
+    said: dict[str, Any] = {"rows": list(question.rows[:ROWS])} if question.rows else {}
     if isinstance(subject, Wild):
-        return {}
-    return {"subject": sorted(f"hmac:{a.hex()[:16]}" for a in subject if isinstance(a, bytes))[:5]}
+        return said
+    return {"subject": sorted(f"hmac:{a.hex()[:16]}" for a in subject if isinstance(a, bytes))[:5], **said}

@@ -216,6 +216,7 @@ def _snapshotter(around: Surroundings, erasures: Erasures, owners: Owners, probe
         around.keyring.digest,
         erased_check(owners.digested, lambda scope: bool(erasures.gate.of_subject(scope))),
         around.new_id,
+        owners.lineage.records.sharing.holding,
     )
 
 

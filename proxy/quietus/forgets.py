@@ -214,6 +214,7 @@ class Forgets:
             "truncated": snapshot.truncated,
             "failed": sorted(set(snapshot.failed)),
             "marks": len(marks),
+            "residual_shared": snapshot.residual_shared,
         }
         await self._erasures.append(
             [Draft(EventType.SNAPSHOTTED, erasure.id, self._erasures.clock.now(), facts=facts, gate=True)],

@@ -87,10 +87,10 @@ class Gateway:
         """The decision on a question as the gate and the policy stand now."""
         return self._deciding(question)
 
-    def question(self, call: Call, principal: str) -> Question:
-        """The question of a call; a gate that is shut for everything makes it one about a failure."""
+    def question(self, call: Call, principal: str, document: Any = None) -> Question:
+        """The question of a call and its body; a gate shut for everything makes it one about a failure."""
         failure = "ledger" if self._erasures.closed_cause is not None else None
-        return self._questions.of(call, principal, failure)
+        return self._questions.of(call, principal, failure, document)
 
     @property
     def observing(self) -> bool:
@@ -165,7 +165,7 @@ class Gateway:
         """Counts and decides a call. Where it may go on: its question and its decision; else the refusal."""
         began = self._clock.monotonic() if began is None else began
         self._note(reading)
-        question = self.question(reading.call, principal)
+        question = self.question(reading.call, principal, reading.document)
         decision = self.decide(question)
         if decision.effect is Effect.WAIT and decision.mode is Mode.ENFORCE:
             decision = await self._wait(question, decision)
@@ -236,7 +236,8 @@ class Gateway:
         request = self._outgoing(flight, reading)
         if reading.call.operation is Operation.WRITE:
             # Its content is held against the marks as they stand now, not as they stood at its entry.
-            flight.question = self.question(reading.call, flight.question.principal)
+            principal = flight.question.principal
+            flight.question = self.question(reading.call, principal, reading.document)
         again = self.decide(flight.question)
         flight.hold(again)
         if again.refuses and again.mode is Mode.ENFORCE:

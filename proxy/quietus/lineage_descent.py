@@ -16,6 +16,7 @@ from typing import Any, Final
 from quietus.core.fingerprint import Mark, marks_of
 from quietus.core.lineage import DESCENDANTS, Detector, Kin, Record
 from quietus.core.operations import Call, Item, Operation
+from quietus.core.prints import prints_of
 from quietus.core.probing import Witness
 from quietus.core.scope import Scope
 from quietus.core.screening import record_name
@@ -93,7 +94,12 @@ class Descent:
         sources = sources_of(predicate, snapshot.witnesses)
         roots = self._roots(scope, snapshot.witnesses)
         await self._search(predicate, snapshot, sources, roots)
-        kin = self._lineage.records.descendants(roots)
+        twins = frozenset(snapshot.twins)
+        suspected = (Detector.QUOTE, Detector.CONTAINMENT, Detector.SEARCH)
+        kin = [
+            each for each in self._lineage.records.descendants(roots)
+            if each.detector not in suspected or each.record.whole not in twins
+        ]  # fmt: skip
         erased = erased_keys(snapshot)
         slots = asyncio.Semaphore(READS_AT_ONCE)
         found: dict[bytes, Descendant] = {}
@@ -188,9 +194,15 @@ class Descent:
                 for item in answer.items:
                     if item.key is None or item.key in known or item.subject in predicate.subject:
                         continue
-                    if any(sources.span(text) is Span.QUOTE for text in item.texts):
+                    # Somebody may have said the same by themselves, if it is not much.
+                    texts = [text for text in item.texts if not self._twin(text, snapshot)]
+                    if any(sources.span(text) is Span.QUOTE for text in texts):
                         known.add(item.key)
                         self._found(item, wide, roots)
+
+    def _twin(self, text: str, snapshot: Snapshot) -> bool:
+        prints = prints_of(text, self._keyring.digest, 0)
+        return prints is not None and prints.whole in snapshot.twins
 
     def _found(self, item: Item, asked: Witness, roots: list[bytes]) -> None:
         assert item.key is not None

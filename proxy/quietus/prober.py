@@ -182,10 +182,17 @@ class Prober:
             item_at = items.get(position) if position is not None else None
             # A row's own key is judged with its path, above: elsewhere it may be somebody else's.
             if position is not None and position not in hit and not (item_at and item_at.key == text):
-                found = self._screener.look(text)
-                if any(h.strong and h.erasure.id == erasure.id for h in found):
+                mine = [h for h in self._screener.look(text) if h.strong and h.erasure.id == erasure.id]
+                whole = bool(mine) and mine[0].whole and item_at is not None
+                if mine and not (whole and item_at and self._twin(text, item_at, call, scope, defaults)):
                     hit.add(position)
         return [self._keyed(items[p], surface, witness) for p in sorted(hit) if p in items]
+
+    def _twin(
+        self, text: str, item: Item, call: Call, scope: Scope, defaults: Mapping[str, str]
+    ) -> bool:
+        """Whether a row that says the same is a bystander's own, from before the erasure."""
+        return self._screener.twin(text, self._owners.scope_of(item, call, scope, defaults).subject)
 
     def _belongs(
         self, item: Item, call: Call, scope: Scope, defaults: Mapping[str, str], erasure: Erasure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from quietus.core.decision import Question
 from quietus.core.erasure import Erasure
@@ -12,6 +13,7 @@ from quietus.core.policy import Vector
 from quietus.core.scope import Scope, Wild, holds, overlaps
 from quietus.core.screening import Hit, Screener
 from quietus.owners import Owners
+from quietus.restating import Restating
 
 
 class Questions:
@@ -21,18 +23,24 @@ class Questions:
         self._gate = gate
         self._owners = owners
         self._screener = screener
+        self._restating = Restating(gate, screener, owners)
 
-    def of(self, call: Call, principal: str, failure: str | None = None) -> Question:
-        """The question of one call as the marks stand now."""
+    def of(
+        self, call: Call, principal: str, failure: str | None = None, document: Any = None
+    ) -> Question:
+        """The question of one call as the marks stand now. `document` is its decoded body."""
         scope = self._owners.question_scope(call)
         if call.operation is not Operation.WRITE:
             return Question(call, scope, principal, failure=failure)
         vectors: set[Vector] = set()
         named: dict[str, Erasure] = {}
         owned: dict[str, Erasure] = {}
-        for hit in _near(self._content(call), scope):
-            vectors.add(Vector.RESTATED_CONTENT)
-            named[hit.erasure.id] = hit.erasure
+        rows: set[int] = set()
+        for row, hit in self._restating.of(call, scope, document):
+            if _here(hit, scope):
+                vectors.add(Vector.RESTATED_CONTENT)
+                named[hit.erasure.id] = hit.erasure
+                rows.update(() if row is None else (row,))
         for hit in _near(self._sources(call), scope):
             vectors.add(Vector.DERIVED_SUBJECT)
             named[hit.erasure.id] = hit.erasure
@@ -49,14 +57,9 @@ class Questions:
             vectors=frozenset(vectors),
             named=tuple(named.values()),
             owned=tuple(owned.values()),
+            rows=tuple(sorted(rows)),
             failure=failure,
         )
-
-    def _content(self, call: Call) -> Iterable[Hit]:
-        for text in (*call.texts, *(text for item in call.items for text in item.texts)):
-            for hit in self._screener.look(text):
-                if hit.cause == "content" and hit.strong:
-                    yield hit
 
     def _sources(self, call: Call) -> Iterable[Hit]:
         """Sources that were erased or are held back with the erased, or whose owner was erased."""
@@ -79,5 +82,8 @@ def _whose(hit: Hit) -> bool:
 
 def _near(hits: Iterable[Hit], scope: Scope) -> Iterable[Hit]:
     """Those of the call's own tenant: what was erased in another says nothing here."""
-    here = Scope(tenant=scope.tenant)
-    return (hit for hit in hits if overlaps(Scope(tenant=hit.erasure.predicate.tenant), here))
+    return (hit for hit in hits if _here(hit, scope))
+
+
+def _here(hit: Hit, scope: Scope) -> bool:
+    return overlaps(Scope(tenant=hit.erasure.predicate.tenant), Scope(tenant=scope.tenant))

@@ -157,6 +157,10 @@ class Snapshot:
     """Surfaces that could not be read while the snapshot was taken."""
     descendants: list[Descendant] = field(default_factory=list)
     """What was derived from the erased and is there."""
+    residual_shared: int = 0
+    """Texts and sentences that were left alone: too many others hold them, too."""
+    twins: list[int] = field(default_factory=list)
+    """Prints of texts that a bystander may hold word for word: their record is no descendant."""
 
     def seal(self) -> bytes:
         """As bytes to be sealed."""

@@ -8,15 +8,16 @@ then stays unsettled until it can.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from quietus.core.fingerprint import Digest, Mark, alias_mark, marks_of
+from quietus.core.fingerprint import Digest, Mark
 from quietus.core.operations import Item
 from quietus.core.probing import SurfaceFacts, Witness, plan
 from quietus.core.scope import Scope
-from quietus.core.screening import Pseudonym, record_name
+from quietus.core.screener import Pseudonym
+from quietus.marking import Holding, Marking, nobody
 from quietus.permits import Purpose
 from quietus.ports import Clock, UpstreamError
 from quietus.prober import PAGES_MAX, Prober
@@ -52,19 +53,21 @@ class Snapshotter:
         digest: Digest,
         is_erased: Callable[[Witness], bool],
         new_id: Callable[[], str],
+        holding: Holding = nobody,
     ) -> None:
         self._prober = prober
         self._clock = clock
         self._limits = limits
         self._pseudonym = pseudonym
-        self._digest = digest
+        self._marking = Marking(pseudonym, digest, holding)
         self._is_erased = is_erased
         self._new_id = new_id
 
     async def take(self, predicate: Predicate) -> tuple[Snapshot, list[Mark]]:
         """The snapshot and the marks that it leaves."""
         snapshot = Snapshot(witnesses=predicate.seeds())
-        work = asyncio.ensure_future(self._take(predicate, snapshot))
+        met: list[Witness] = []
+        work = asyncio.ensure_future(self._take(predicate, snapshot, met))
         timer = asyncio.ensure_future(self._clock.sleep(self._limits.seconds))
         try:
             await asyncio.wait({work, timer}, return_when=asyncio.FIRST_COMPLETED)
@@ -77,41 +80,22 @@ class Snapshotter:
         finally:
             work.cancel()
             timer.cancel()
-        return snapshot, [*self.marks(predicate, snapshot.witnesses), *self.canary_marks(snapshot)]
+        marked = self._marking.of(predicate, snapshot.witnesses, met)
+        snapshot.residual_shared, snapshot.twins = marked.residual_shared, marked.twins
+        return snapshot, [*marked.marks, *self.canary_marks(snapshot)]
 
     def canary_marks(self, snapshot: Snapshot) -> list[Mark]:
         """The marks by which no client is ever shown a canary."""
         return [Mark("canary", self._pseudonym("key", key)) for key in snapshot.canaries]
 
-    def marks(self, predicate: Predicate, witnesses: Iterable[Witness]) -> list[Mark]:
-        """Every mark of a predicate and its witnesses, each once."""
-        found: dict[Mark, None] = dict.fromkeys(self.first_marks(predicate))
-        for witness in witnesses:
-            if witness.key is not None:
-                found[Mark("id", self._pseudonym("key", witness.key))] = None
-                if witness.path is not None:
-                    name = record_name(witness.path, witness.key)
-                    found[Mark("key", self._pseudonym("record", name))] = None
-            if witness.text is not None:
-                found.update(dict.fromkeys(marks_of(witness.text, self._digest)))
-        return list(found)
-
     def first_marks(self, predicate: Predicate) -> list[Mark]:
         """The marks that a predicate leaves before anything was read: who, and which keys."""
-        found: list[Mark] = []
-        if not (predicate.purpose or predicate.key or predicate.path):  # else they were not erased whole
-            for subject in predicate.subject:
-                found.append(Mark("subject", self._pseudonym("subject", subject)))
-                alias = alias_mark(subject, self._digest)
-                if alias is not None:
-                    found.append(alias)
-        marks = (alias_mark(alias, self._digest) for alias in predicate.aliases)
-        return [*found, *(mark for mark in marks if mark is not None)]
+        return self._marking.first(predicate)
 
-    async def _take(self, predicate: Predicate, snapshot: Snapshot) -> None:
+    async def _take(self, predicate: Predicate, snapshot: Snapshot, met: list[Witness]) -> None:
         await self._enumerate(predicate, snapshot)
         await self._prove(snapshot)
-        await self.find_controls(predicate, snapshot)
+        await self.find_controls(predicate, snapshot, met)
 
     async def _enumerate(self, predicate: Predicate, snapshot: Snapshot) -> None:
         seeds = list(snapshot.witnesses)
@@ -168,9 +152,14 @@ class Snapshotter:
 
     # --- controls ------------------------------------------------------------------------------
 
-    async def find_controls(self, predicate: Predicate, snapshot: Snapshot) -> None:
-        """Bystanders that are found now, by surface; a canary for those without, where one can be written."""
-        candidates = await self._bystanders(predicate, snapshot)
+    async def find_controls(
+        self, predicate: Predicate, snapshot: Snapshot, met: list[Witness] | None = None
+    ) -> None:
+        """Bystanders that are found now, by surface; a canary for those without, where one can be written.
+
+        `met` takes in every bystander's record that was seen on the way.
+        """
+        candidates = await self._bystanders(predicate, snapshot, met if met is not None else [])
         snapshot.control_kind = "live"
         snapshot.controls.clear()
         await self._try_controls(candidates, snapshot)
@@ -202,7 +191,9 @@ class Snapshotter:
                 if await self._prober.finds(surface, probe.witness, paced=False):
                     snapshot.controls.setdefault(surface.name, []).append(probe.witness)
 
-    async def _bystanders(self, predicate: Predicate, snapshot: Snapshot) -> list[Witness]:
+    async def _bystanders(
+        self, predicate: Predicate, snapshot: Snapshot, met: list[Witness]
+    ) -> list[Witness]:
         surface = self._prober.profile.controls
         if surface is None:
             return []
@@ -213,9 +204,10 @@ class Snapshotter:
         try:
             for _ in range(CONTROL_PAGES):
                 answer = await self._prober.ask(surface, seed, page=page, paced=False)
-                for witness in (w for item in answer.items for w in _witnesses(item, seed, surface)[:1]):
-                    if self._stands_by(witness, predicate, ours):
-                        found.append(witness)
+                for each in (_witnesses(item, seed, surface) for item in answer.items):
+                    if each and self._stands_by(each[0], predicate, ours):
+                        found.append(each[0])
+                        met += each
                 page = answer.next_page
                 if len(found) >= BYSTANDERS or page is None:
                     break

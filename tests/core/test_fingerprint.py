@@ -89,7 +89,7 @@ def test_text_that_says_nothing_leaves_no_mark(text: str) -> None:
 def test_common_words_are_nobodys_unless_they_are_a_whole_sentence() -> None:
     polite = "Let me know if you need any help with that."
     assert found(polite, f"Sure. {polite} Bye."), "a quoted sentence is found, however common"
-    longer = "It was so nice that we could all be there and see each other again, as it has been a long time now."
+    longer = "It was so nice that we could all be there and see each other again, as it has been so long now."
     assert not found(longer, "so nice that we could all be there")
     assert found(longer, "we could all be there and see each other again, as it has")
 
@@ -165,8 +165,8 @@ def test_marks_are_keyed_and_normalised_alike_on_both_sides() -> None:
 @pytest.mark.parametrize(
     ("witness", "text"),
     [
-        ("我在里斯本的港口办公室上夜班，不喜欢早上的电话。", "听说：我在里斯本的港口办公室上夜班，是真的。"),
-        ("私は春にリスボンへ引っ越して港で夜勤をしています。", "メモ「春にリスボンへ引っ越して港で夜勤」とのこと"),
+        ("我在里斯本的港口办公室上夜班，不喜欢电话。", "听说：我在里斯本的港口办公室上夜班，是真的。"),
+        ("私は春にリスボンへ引っ越して港で夜勤をします。", "「春にリスボンへ引っ越して港で夜勤」とのこと"),
         ("ฉันย้ายไปลิสบอนในฤดูใบไม้ผลิและทำงานกะกลางคืน", "บันทึก ย้ายไปลิสบอนในฤดูใบไม้ผลิ จบ"),
         ("在港口上夜班", "她说过她在港口上夜班很久了"),
     ],
@@ -181,7 +181,13 @@ def test_another_sentence_in_a_script_without_spaces_is_not() -> None:
     assert not found("是的，我们可以", "是的，我们可以去看看那个地方")
 
 
-@pytest.mark.parametrize("text", ["नमस्ते, मैं लिस्बन में बंदरगाह पर रात को काम करती हूँ।", "Жанна работает по ночам в порту и не любит звонков."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "नमस्ते, मैं लिस्बन में बंदरगाह पर रात को काम करती हूँ।",
+        "Жанна работает по ночам в порту и не любит звонков.",
+    ],
+)
 def test_words_with_vowel_signs_and_of_other_alphabets_stay_words(text: str) -> None:
     assert len(words(text)) == len(text.split())
     assert found(text, f"x {text} y")

@@ -26,6 +26,8 @@ class Question:
     """Erasures that a write's content or lineage touches, beside those of its scope."""
     owned: tuple[Erasure, ...] = ()
     """Erasures whose own records the call names by key without naming a subject."""
+    rows: tuple[int, ...] = ()
+    """Of a batch: the rows that may not be written, from 0 on, as far as that is known."""
     failure: str | None = None
 
 

@@ -3,7 +3,7 @@
 A witness text leaves *marks*. They are chosen so that a quoted sentence is always found inside a longer text,
 and what everybody says is nobody's:
 
-- the whole text, unless it is a few common words;
+- the whole text, unless it is one word, or a few common ones;
 - each run of `RUN` words that has `TELLING` words which are not common (see `common_words`);
 - a sentence, or a whole text, shorter than that, if it tells enough for its length;
 - each run of `LONG` words, however common, that holds no run of the above, and a shorter common sentence;
@@ -76,7 +76,7 @@ def marks_of(text: str, digest: Digest) -> list[Mark]:
     if not whole:
         return []
     found: dict[Mark, None] = {}
-    if len(whole) >= SHORTEST or telling(whole):
+    if len(whole) >= SHORTEST or (len(whole) > 1 and telling(whole)):
         found[Mark("text", digest("text", joined(whole)))] = None
     for token in tokens_of(text):
         found[Mark("token", digest("token", token.encode()))] = None

@@ -126,5 +126,9 @@ class Sharing:
 
         The erased whose text is judged must be among `but`: they are not live.
         """
+        return len(self.holding(digest, but))
+
+    def holding(self, digest: bytes, but: Collection[bytes] = ()) -> tuple[int, ...]:
+        """Those whom `live` counts, each by the first eight bytes of their digest."""
         erased = {short(subject) for subject in but}
-        return sum(1 for who in self._holders.get(short(digest), ()) if who not in erased)
+        return tuple(who for who in self._holders.get(short(digest), ()) if who not in erased)

@@ -7,7 +7,7 @@ the keyed digest of the whole run. Verdicts on whole values are remembered until
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from quietus.core.erasure import Erasure
@@ -111,7 +111,7 @@ class Screener:
                 yield from self._held(Mark("token", self._digest("token", token.encode())), "token")
         if depth and kinds & {"text", "run", "token"}:
             for inner in unwrapped(text):
-                yield from (hit for hit in self._said(inner, depth - 1) if hit.strong)
+                yield from (replace(hit, whole=False) for hit in self._said(inner, depth - 1) if hit.strong)
 
     def _confirmed(self, run: Run, heads: list[bytes], name: str) -> Iterator[tuple[int, int, str]]:
         """Place, words and owner of each mark of that name in a text."""
@@ -240,8 +240,11 @@ class Run:
 
 
 def twin_mark(subject: bytes, data: bytes, digest: Digest) -> Mark:
-    """The mark of a text that a bystander (by digest) held when it was erased of somebody else."""
-    return Mark("twin", digest("twin", subject + data))
+    """The mark of a text that a bystander held when it was erased of somebody else.
+
+    `subject` is their digest, of which eight bytes count; `data` the text's words, joined.
+    """
+    return Mark("twin", digest("twin", subject[:8] + data))
 
 
 def record_name(path: tuple[str, ...], key: str) -> str:

@@ -49,7 +49,9 @@ class Prober:
         clock: Clock,
         limits: ProbeLimits,
         metrics: Observer,
+        live: Callable[[], int] = lambda: 1,
     ) -> None:
+        """`live` is how many replicas share the rate."""
         self._profile = profile
         self._upstream = upstream
         self._owners = owners
@@ -57,6 +59,7 @@ class Prober:
         self._clock = clock
         self._limits = limits
         self._metrics = metrics
+        self._live = live
         self._slots = asyncio.Semaphore(limits.in_flight)
         self._next_at = 0.0
         self.waiting = 0
@@ -86,7 +89,7 @@ class Prober:
     async def _turn(self) -> None:
         now = self._clock.monotonic()
         at = max(self._next_at, now)
-        self._next_at = at + 1.0 / self._limits.per_second
+        self._next_at = at + self._live() / self._limits.per_second
         if at > now:
             await self._clock.sleep(at - now)
 
@@ -114,9 +117,10 @@ class Prober:
         """One probe of a round, every page of it; the items that belong to the erased come along."""
         left: list[Item] = []
         page: object | None = None
+        witness = dated(probe.witness, erasure)
         try:
             for _ in range(PAGES_MAX):
-                answer = await self.ask(surface, probe.witness, page=page, paced=paced)
+                answer = await self.ask(surface, witness, page=page, paced=paced)
                 left += self.erased(surface, probe.witness, answer, erasure)
                 page = answer.next_page
                 if page is None or answer.clean:
@@ -256,3 +260,14 @@ class Prober:
             }
         )
         return Call(Operation.RECALL, route=f"surface:{surface.name}", scope=scope, capture=witness.capture)
+
+
+def dated(witness: Witness, erasure: Erasure) -> Witness:
+    """The witness of a store that keeps its past, looked for where it stood last.
+
+    `epoch_before`, where the profile captures it, is the epoch at which a record was seen; once the store has
+    told the epoch of its forget, it is the one before that.
+    """
+    if erasure.store_epoch is None or "epoch_before" not in witness.capture:
+        return witness
+    return replace(witness, capture={**witness.capture, "epoch_before": str(erasure.store_epoch - 1)})

@@ -103,7 +103,9 @@ def _equal(found: Any, expected: Any) -> bool:
 def reply_view(reply: Reply, document: Any) -> dict[str, Any]:
     """What the selectors of a response see. `document` is MISSING where there is no JSON."""
     status: int | str = reply.status if reply.code is None else reply.code
-    view = {"status": status, "headers": header_fields((*reply.headers, *reply.trailers))}
+    view: dict[str, Any] = {"status": status, "headers": header_fields((*reply.headers, *reply.trailers))}
+    if reply.code is not None:
+        view["message"] = reply.reason
     if document is not MISSING:
         view["body"] = document
     return view

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from quietus.profiles.words import Dialect, Model, RequestModel, ResponseModel, SelectorOne, When
+from quietus.profiles.words import Model, RequestModel, ResponseModel, SelectorOne, When
 
 MCP_LATER = "the MCP wire is not served yet: describe the store's HTTP or gRPC API"
 WIRELESS = "nothing says on which wire: give http, grpc or both"
@@ -49,8 +49,9 @@ class CallGrpc(Model):
     encode: dict[str, str] = {}
     """Fields, by their dotted names, whose bytes are `f32` (a packed vector), `json`, or a message by its
     full name."""
-    quote: dict[str, Dialect] = {}
-    """Fields that hold a filter: a placeholder in one becomes a literal of that dialect."""
+    quote: dict[str, Literal["milvus", "segment"]] = {}
+    """Fields that hold a filter, whose placeholders become literals of that dialect; or a path, in which
+    each is one segment."""
 
 
 class Wired(Model):

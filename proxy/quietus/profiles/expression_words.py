@@ -82,6 +82,21 @@ def quoted(template: str, values: Mapping[str, Any]) -> str:
     return _PLACEHOLDER.sub(put, template)
 
 
+def segments(template: str, values: Mapping[str, Any]) -> str:
+    """A path of our own: each `{name}` is one segment of it. Raises CannotQuote, MissingValue."""
+
+    def put(match: re.Match[str]) -> str:
+        value = values.get(match[1])
+        if value is None:
+            raise MissingValue(match[1])
+        text = scalar_text(value)
+        if text is None or text in ("", ".", "..") or "/" in text or _CONTROL.search(text):
+            raise CannotQuote("a value cannot be one segment of a path")
+        return text
+
+    return _PLACEHOLDER.sub(put, template)
+
+
 def _quoted(value: Any, number: bool) -> str:
     text = scalar_text(value)
     if text is None or _CONTROL.search(text):

@@ -82,14 +82,14 @@ class _Columns:
             values = self.node.get(name)
             if values:
                 self._beside(values, 1)
+        primary = self.node.get("primary_field_name", "id")
         out: list[dict[str, Any]] = []
         for at in range(self.count or 0):
             row: dict[str, Any] = {"fields": _row_fields(self.fields, at)}
-            if self.ids:
-                row["id"] = self.ids[at]
-                row["key_type"] = "int64" if type(self.ids[at]) is int else "varchar"
-            elif type(row["fields"].get("id")) in (int, str):
-                row["key_type"] = "int64" if type(row["fields"]["id"]) is int else "varchar"
+            key = self.ids[at] if self.ids else row["fields"].get(primary)
+            if type(key) in (int, str):
+                row["id"] = key
+                row["key_type"] = "int64" if type(key) is int else "varchar"
             if said:
                 row["score"] = said[at]
             if self.vectors:

@@ -33,7 +33,8 @@ class KeyRanges:
             return FilterReading().unknown(dimensions(fields))
         if not ranges:
             return FilterReading()
-        out = any_of([self._range(one, fields) for one in ranges if one is not None])
+        parts = [self._range(one, fields) for one in ranges if one is not None]
+        out = parts[0] if len(parts) == 1 else any_of(parts)
         # Its parts may be done or not, and one after the other.
         out.narrowed |= len(ranges) > 1 or bool(found.get("compare")) or bool(found.get("failure"))
         return out

@@ -66,6 +66,8 @@ class Asked(Wired):
     grpc: CallGrpc | None = None
     page: PageModel | None = None
     clean: list[When] = []
+    requires: When = {}
+    """What an answer must say to be read at all, of a store that says its errors in the body of a success."""
     capture: dict[str, SelectorOne] = {}
     """From the answer as a whole, for the captures of its rows."""
     items: Items | None = None

@@ -14,13 +14,13 @@ from quietus.core.exchange import Request
 from quietus.profiles.call_words import CallGrpc, Wired
 from quietus.profiles.codec import encode_json
 from quietus.profiles.descriptors import Rpc
-from quietus.profiles.expression_words import quoted
+from quietus.profiles.expression_words import quoted, segments
 from quietus.profiles.faults import CannotQuote, CompileFault
 from quietus.profiles.messages import Coder, encode
 from quietus.profiles.rpc import Place, Wiring, type_at
 from quietus.profiles.templates import Template, fill, header_value, names_of, put
 
-_QUOTES: Final = {"milvus": quoted}
+_QUOTES: Final = {"milvus": quoted, "segment": segments}
 
 
 class RpcTemplate:
@@ -43,8 +43,6 @@ class RpcTemplate:
             self._coders[name] = _coder(name, what, (*place, "encode", name), wiring, self._coders)
         self._filters = {}
         for name, dialect in model.quote.items():
-            if dialect not in _QUOTES:
-                raise CompileFault((*place, "quote", name), f"the dialect {dialect} quotes nothing")
             self._filters[name] = _QUOTES[dialect]
         for name in self.message:
             type_at(self.rpc.takes, f"$.{name}", (*place, "message"))

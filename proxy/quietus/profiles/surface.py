@@ -58,6 +58,7 @@ class Surface:
         self.clean = [
             Condition(when, (*place, "clean", at), self.gives) for at, when in enumerate(model.clean)
         ]
+        self.requires = Condition(model.requires, (*place, "requires"), self.gives)
         self.capture = {name: Selector(one, (*place, "capture", name)) for name, one in model.capture.items()}
         self.groups = compile_groups(model.items, model.item, model.columns, place)
         if self.template is not None and not self.groups:
@@ -89,7 +90,9 @@ class Surface:
         if any(condition.holds(view) for condition in self.clean):
             return SurfaceAnswer((), True, None, reading)
         if not 200 <= reply.status < 300:
-            raise Unreadable(f"the surface {self.name} was answered with status {reply.status}")
+            raise Unreadable(f"the surface {self.name} was answered with status {reply.code or reply.status}")
+        if not self.requires.holds(view):
+            raise Unreadable(f"the surface {self.name} was answered with an error")
         try:
             captures = capture_all(self.capture, view) if self.capture else {}
         except Ambiguous:
@@ -114,7 +117,8 @@ class Surface:
 
 def _check_answers(model: SurfaceModel | ControlsModel, kind: MessageType, place: Place) -> None:
     """Every selector of the answer against its message. Raises CompileFault."""
-    said = model.model_dump(include={"clean", "capture", "items", "item"})
+    said = model.model_dump(include={"clean", "requires", "capture", "items", "item"})
+    check_selectors({"when": said["requires"]}, kind, (*place, "requires"))
     check_selectors({name: said[name] for name in ("capture", "items")}, kind, place)
     for at, when in enumerate(said["clean"]):
         check_selectors({"when": when}, kind, (*place, "clean", at))

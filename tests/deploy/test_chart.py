@@ -51,8 +51,8 @@ def everything(version: str) -> list[dict[str, Any]]:
 
 def test_templates_know_one_difference_between_versions_only() -> None:
     """So that two renderings are enough for nine versions."""
-    told = [line for path in (CHART / "templates").rglob("*") if path.is_file()
-            for line in path.read_text().splitlines() if "semverCompare" in line or "APIVersions" in line]  # fmt: skip
+    texts = [path.read_text() for path in (CHART / "templates").rglob("*") if path.is_file()]
+    told = [line for text in texts for line in text.splitlines() if "semver" in line or "APIVersions" in line]
     assert told
     assert all('semverCompare ">=1.30.0-0"' in line for line in told)
 
@@ -81,7 +81,7 @@ def test_every_kubernetes_accepts_it(version: str) -> None:
     kinds = {each["kind"] for each in found}
     assert {"Deployment", "NetworkPolicy", "MutatingWebhookConfiguration", "HorizontalPodAutoscaler"} <= kinds
     assert ("ValidatingAdmissionPolicy" in kinds) == (version != "1.29"), "it is stable from 1.30 on"
-    assert len(found) > 60
+    assert len(found) > 40
     assert not [fault for each in found for fault in faults(each, version)]
 
 

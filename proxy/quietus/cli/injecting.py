@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from quietus import logs
 from quietus.app import SystemClock, harden
-from quietus.cli.root import fail
+from quietus.cli.root import fail, guarded
 from quietus.config import cluster_address
 from quietus.inject.certificates import CertificateRefused
 from quietus.inject.cluster import Cluster, ClusterRefused
@@ -118,13 +118,15 @@ def serve(
     except ValueError:
         fail("--listen and --probes are HOST:PORT, such as 0.0.0.0:8443")
 
+    api: str = guarded(cluster_address) if cert is None else ""
+
     async def forever() -> None:
         async with AsyncExitStack() as stack:
             source: Source
             if cert is not None and key is not None:
                 source = Files(cert, key)
             else:
-                cluster = await stack.enter_async_context(Cluster(cluster_address()))
+                cluster = await stack.enter_async_context(Cluster(api))
                 namespace, _, name = secret.partition("/")
                 source = Kept(cluster, namespace, name, webhook, (service, f"{service}.cluster.local"), days)
             server = InjectorServer(settings, source, places, SystemClock(), structlog.get_logger())

@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from quietus.inject.pods import judge, patched
-from quietus.inject.wishes import InjectionRefused, InjectorSettings
+from quietus.inject.wishes import DOMAIN, ENABLED, INJECT, InjectionRefused, InjectorSettings, wish_of
 
 _TEMPLATE: Final = ("spec", "template")
 PLACES: Final[dict[str, tuple[str, ...]]] = {
@@ -44,6 +44,7 @@ def _one(document: Any, settings: InjectorSettings, warnings: list[str]) -> Any:
     if place is None:
         return document
     try:
+        _alone(document, settings)
         return _at(document, place, settings, warnings)
     except InjectionRefused as error:
         raise InjectionRefused(f"{'/'.join(_name(document))}: {error}") from None
@@ -57,6 +58,25 @@ def _at(document: Any, place: tuple[str, ...], settings: InjectorSettings, warni
     if not isinstance(document, dict) or place[0] not in document:
         raise InjectionRefused(f"it has no {'.'.join(place)}")
     return {**document, place[0]: _at(document[place[0]], place[1:], settings, warnings)}
+
+
+def _alone(document: Any, settings: InjectorSettings) -> None:
+    """A ledger on a claim is one pod's: refuses a Deployment of several. A webhook sees pods only and cannot."""
+    spec = document.get("spec")
+    if document["kind"] not in ("Deployment", "ReplicaSet", "ReplicationController") or not isinstance(
+        spec, dict
+    ):
+        return
+    metadata = (spec.get("template") or {}).get("metadata") or {}
+    if (metadata.get("labels") or {}).get(INJECT) != ENABLED:
+        return
+    ledger = wish_of(settings, metadata.get("annotations") or {}).ledger
+    replicas = spec.get("replicas", 1)
+    if ledger.startswith("claim/") and isinstance(replicas, int) and replicas > 1:
+        raise InjectionRefused(
+            f"its {replicas} replicas cannot share a ledger on one claim: set {DOMAIN}/ledger to secret/NAME, "
+            "or use one replica"
+        )
 
 
 def _name(document: Any) -> Iterator[str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import yaml
 
+from tests.simulation.controls import smallest, write
 from tests.simulation.many import Total, play
-from tests.simulation.plan import Plan, plan_of
+from tests.simulation.plan import RECALLS, Plan, plan_of
 from tests.simulation.run import simulate
 from tests.simulation.shrink import shrunk
 from tests.simulation.switches import PROTECTIONS, switched_off
@@ -23,10 +24,13 @@ def main() -> int:
     asked.add_argument("--plan", type=Path, help="play the plan in this YAML file")
     asked.add_argument("--seeds", type=int, default=500, help="play so many, from --first on")
     asked.add_argument("--first", type=int, default=0)
-    asked.add_argument("--recalls", type=int, default=225, help="recalls in each")
+    asked.add_argument("--recalls", type=int, default=RECALLS, help="recalls in each")
     asked.add_argument("--shrink", action="store_true", help="leave out what the failure does not need")
     asked.add_argument("--off", default="", choices=["", *PROTECTIONS], help="switch a protection off")
+    asked.add_argument("--controls", action="store_true", help="write docs/negative-controls.md")
     options = asked.parse_args()
+    if options.controls:
+        return _controls(options)
     if options.plan is not None:
         return _one(Plan(**yaml.safe_load(options.plan.read_text())), options)
     if options.seed is not None:
@@ -44,6 +48,14 @@ def _one(plan: Plan, options: argparse.Namespace) -> int:
         sys.stdout.write(f"{finding}\n")
     sys.stdout.write(f"{len(found)} findings\n")
     return 1 if found else 0
+
+
+def _controls(options: argparse.Namespace) -> int:
+    if options.seed is not None:
+        sys.stdout.write(smallest(options.off, options.seed, options.recalls))
+    else:
+        write(options.seeds, options.recalls, options.off)
+    return 0
 
 
 def _many(options: argparse.Namespace) -> int:

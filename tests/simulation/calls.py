@@ -33,6 +33,8 @@ class Call:
     handed: int | None = None
     """When the first part of its answer was handed over."""
     upstream: Read | None = None
+    merged: frozenset[str] = frozenset()
+    """Keys of records that the store says to have made one with what was written."""
 
 
 @dataclass

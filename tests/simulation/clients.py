@@ -39,7 +39,7 @@ def request_of(step: Step) -> Request:
         body |= {"derived_from": [step["derived_from"]]} if "derived_from" in step else {}
         target = "/v1/memories"
     elif do == "recall":
-        target, body = "/v1/recall", {"query": step["query"], "top_k": 8, **scope}
+        target, body = "/v1/recall", {"query": step["query"], "top_k": 5, **scope}
         if step.get("sse"):
             headers.append(("Accept", "text/event-stream"))
     elif do == "forget":
@@ -47,9 +47,10 @@ def request_of(step: Step) -> Request:
         body = scope | ({"keys": step["keys"]} if "keys" in step else {})
         if step.get("wait"):
             headers.append(("Prefer", f"wait={step['wait']}"))
-    elif do in ("list", "export"):
-        method, path = "GET", "/v1/memories" if do == "list" else "/v1/export"
-        target = path + (f"?{urlencode(scope)}" if scope else "")
+    elif do == "list":
+        method, target = "GET", f"/v1/memories?{urlencode(scope | {'limit': '6'})}"
+    elif do == "export":
+        method, target = "GET", "/v1/export" + (f"?{urlencode(scope)}" if scope else "")
     else:
         method = "DELETE" if do == "delete" else "GET"
         tail = "/history" if do == "history" else ""

@@ -80,7 +80,7 @@ class Judge(Witness):
         self.counts["remedies"] += 1
         records = [w for ws in self.truth.carried.values() for w in ws if w.key == key]
         erased = self.truth.erased.values()
-        if records and not any(w.lies_in(e) or key in (e.where.keys or ()) for w in records for e in erased):
+        if records and not any(w.lies_in(e) or key in self.truth.kin_of(e) for w in records for e in erased):
             self.find("remedy", records[0].step, "a remedy deletes a record of somebody who is not erased")
 
     def _forget_leaves(self, number: int, call: Call) -> None:
@@ -109,6 +109,8 @@ class Judge(Witness):
         if self.calls[int(step)].step["do"] != "write" or reply.status >= 300:
             return
         keys = {w.key for ws in self.truth.carried.values() for w in ws}
+        call = self.calls[int(step)]
+        call.merged |= frozenset(read(reply.headers, reply.body).merged)
         for row in read(reply.headers, reply.body).keyed:
             for records in self.truth.carried.values():
                 for written in records:
@@ -231,10 +233,9 @@ class Judge(Witness):
             near = erased.where.tenant in (None, where.tenant)
             if erased.where.touches(where) or self.truth.tells_of(text, erased) or text in erased.seen:
                 return
-            if near and step.get("derived_from") in self.truth.keys_of(erased):
-                return
-            if near and step.get("key") in self.truth.keys_of(erased):
-                return
+            kin = self.truth.kin_of(erased)
+            if near and kin & {step.get("derived_from"), step.get("key"), *call.merged}:
+                return  # derived from the erased, or the store made it one record with them
         self.find("bystander", number, f"a write of {step['subject']} was refused: {name}")
 
     def _let_in(self, number: int, call: Call) -> None:

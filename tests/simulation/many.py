@@ -16,10 +16,12 @@ from tests.simulation.plan import AILMENTS, MENU, Plan, plan_of
 from tests.simulation.run import Outcome, simulate
 from tests.simulation.switches import switched_off
 
-AT_ONCE: Final = max(1, min(os.cpu_count() or 1, 8))
+AT_ONCE: Final = max(1, min(len(os.sched_getaffinity(0)), 8))
 WORLD: Final = (
     "deaths", "ledger_down", "disk_full", "store_down", "store_restart", "jump", "blind", "gone away",
 )  # fmt: skip
+LEAKS: Final = ("leak", "inside", "held_back")
+"""Findings in which something of the erased reached a client."""
 REPLAY: Final = "python -m tests.simulation --seed {seed} --recalls {recalls}"
 
 
@@ -46,6 +48,18 @@ class Total:
         return self.counts["passed"] + self.counts["refused"] + self.counts["failed"]
 
     @property
+    def operations(self) -> tuple[int, int, int]:
+        """What clients and operators did, what the store was asked, and what was written to the ledger."""
+        c = self.counts
+        asked = sum(number for name, number in c.items() if name.startswith("upstream "))
+        return c["steps"], asked, sum(number for name, number in c.items() if name.startswith("event "))
+
+    @property
+    def leaks(self) -> int:
+        """Tokens of the erased that reached a client who must not have them."""
+        return sum(f.property in LEAKS for found in self.failed.values() for f in found)
+
+    @property
     def kinds(self) -> list[str]:
         """The kinds of faults that befell somebody: of the store, the network, the ledger, the process."""
         return [
@@ -57,8 +71,7 @@ class Total:
     def say(self, seconds: float) -> str:
         """The figures in a few lines."""
         c, seconds = self.counts, max(seconds, 0.001)
-        upstream = sum(number for name, number in c.items() if name.startswith("upstream "))
-        leaks = sum(f.property in ("leak", "inside", "held_back") for fs in self.failed.values() for f in fs)
+        done, asked, written = self.operations
         return "\n".join([
             f"{self.seeds} seeds, {self.answered} recalls answered ({c['marked']} marked, {c['refused']} "
             f"refused), {c['met']} of them met an unsettled erasure",
@@ -66,9 +79,10 @@ class Total:
             f"{c['forget']} forgets, {c['delete']} deletes, {c['readmit']} readmissions, "
             f"{c['deaths']} deaths of the sidecar",
             f"{len(self.kinds)} kinds of faults: {', '.join(self.kinds)}",
-            f"{self.virtual / 3600:.1f} h of virtual time; {c['steps'] / seconds:.0f} client operations/s, "
-            f"{(c['steps'] + upstream) / seconds:.0f} operations/s with those at the store ({seconds:.0f} s)",
-            f"{leaks} leaks; {len(self.failed)} seeds failed",
+            f"{done} operations of clients, {asked} at the store, {written} events in the ledger; "
+            f"{(done + asked + written) / seconds:.0f} operations/s, {done / seconds:.0f} of them of clients "
+            f"({seconds:.0f} s on {AT_ONCE} processes; {self.virtual / 3600:.1f} h of virtual time)",
+            f"{self.leaks} leaks; {len(self.failed)} seeds failed",
         ])  # fmt: skip
 
     def complaint(self) -> str:
@@ -92,6 +106,7 @@ def _play(off: str, make: Callable[[int], Plan], seed: int) -> Outcome:
 
 
 def _started() -> None:
+    simulate(Plan(0))  # what is read once is read now
     gc.freeze()  # what is there by now stays: it is not looked through after each seed
 
 
@@ -103,7 +118,8 @@ def play(
     if AT_ONCE == 1 or len(seeds) == 1:
         yield from map(one, seeds)
         return
-    with multiprocessing.get_context("fork").Pool(AT_ONCE, _started) as pool:
+    # Spawned: a fork would take along whatever threads the other tests have left.
+    with multiprocessing.get_context("spawn").Pool(AT_ONCE, _started) as pool:
         yield from pool.imap(one, seeds, chunksize=2)
 
 

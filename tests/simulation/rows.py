@@ -42,7 +42,9 @@ class Read:
     loose: frozenset[str]
     readable: bool = True
     keyed: tuple[str, ...] = ()
-    """Keys that it names outside of rows."""
+    """The key that it names outside of rows."""
+    merged: tuple[str, ...] = ()
+    """The key of the record that the store says to have made one with what was written."""
     columns: bool = False
     """It is laid out in columns."""
 
@@ -86,7 +88,8 @@ def _read(kind: str, coding: str, body: bytes) -> Read:
     for row in rows:
         inside |= row.tokens
     columns = bool(rows) and isinstance(document, dict) and isinstance(document.get("results"), dict)
-    return Read(rows, tokens_of(text) - inside, keyed=_keys(document), columns=columns)
+    key, merged = _named(document, "key"), _named(document, "merged_with")
+    return Read(rows, tokens_of(text) - inside, keyed=key, merged=merged, columns=columns)
 
 
 def _document(kind: str, text: str) -> Any:
@@ -99,8 +102,8 @@ def _document(kind: str, text: str) -> Any:
         return None
 
 
-def _keys(document: Any) -> tuple[str, ...]:
-    key = document.get("key") if isinstance(document, dict) else None
+def _named(document: Any, member: str) -> tuple[str, ...]:
+    key = document.get(member) if isinstance(document, dict) else None
     return (key,) if isinstance(key, str) else ()
 
 

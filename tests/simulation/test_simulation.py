@@ -49,7 +49,7 @@ def test_seeds(seeds: int, recalls: int, record_property: Any) -> None:
         small = yaml.safe_dump(shrunk(plan_of(first, recalls)).document(), sort_keys=False, width=110)
         pytest.fail(f"{total.complaint()}\nthe first of them, shrunk:\n{small}", pytrace=False)
     # A run in which nothing much happened has shown nothing.
-    assert total.answered >= seeds * recalls * 0.9
+    assert total.answered >= seeds * recalls * 0.85
     assert len(total.kinds) >= (12 if seeds >= 20 else 1)
     assert total.counts["met"] and total.counts["settled"] and total.counts["deaths"] or seeds < 20
 

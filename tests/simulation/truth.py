@@ -251,8 +251,8 @@ class Truth:
             if by_subject and (erased.owns(row) or erased.unsettled):
                 if erased.owns(row) or (erased.where.subject or "") in row.text:
                     return True
-            keys = self.keys_of(erased)
-            if row.key in keys or keys & set(row.sources):
+            kin = self.kin_of(erased)
+            if row.key in kin or kin & set(row.sources):
                 return True
         return False
 
@@ -260,6 +260,15 @@ class Truth:
         return where.has(row.tenant, row.subject, row.key, row.path) or (
             where.subject is not None and where.subject in row.text
         )
+
+    def kin_of(self, erased: Erased) -> frozenset[str]:
+        """Keys of the erased and of whatever says that it was derived from them, however far down."""
+        found, before = set(self.keys_of(erased)), 0
+        derived = [step for step in self.steps.values() if "derived_from" in step and "key" in step]
+        while len(found) > before:
+            before = len(found)
+            found |= {step["key"] for step in derived if step["derived_from"] in found}
+        return frozenset(found)
 
     def keys_of(self, erased: Erased) -> frozenset[str]:
         found = set(erased.where.keys or ())

@@ -76,12 +76,13 @@ def descriptors() -> bytes:
     return descriptor_pb2.FileDescriptorSet(file=[made]).SerializeToString()
 
 
-def profile(folder: Path, **store: str) -> str:
-    """The profile and its descriptor set, as files."""
+def profile(folder: Path, chat: str = "recall", **store: str) -> str:
+    """The profile and its descriptor set, as files; `chat` is the operation that Chat is said to be."""
     (folder / "echo.pb").write_bytes(descriptors())
     path = folder / "echo.yaml"
     block = "".join(f"  {name}: {value}\n" for name, value in store.items())
-    path.write_text(PROFILE + (f"store:\n{block}" if block else ""))
+    text = PROFILE.replace("name: chat\n    operation: recall", f"name: chat\n    operation: {chat}")
+    path.write_text(text + (f"store:\n{block}" if block else ""))
     return str(path)
 
 

@@ -143,9 +143,7 @@ async def test_an_upload_is_ended_by_a_forget_of_what_it_writes(tmp_path: Path) 
 
 
 async def test_a_forget_in_a_stream_is_refused(tmp_path: Path) -> None:
-    made = profile(tmp_path)
-    text = Path(made).read_text().replace("name: chat\n    operation: recall", "name: chat\n    operation: forget")
-    Path(made).write_text(text)
+    made = profile(tmp_path, chat="forget")
     async with echoing() as echo, sidecar(tmp_path, echo.address, made) as quietus:
         async with aio.insecure_channel(quietus.grpc_address) as channel:
             call = channel.stream_stream(f"/{SERVICE}/Chat")()

@@ -164,7 +164,7 @@ class ForgetDesk:
             seconds = self._limits.wait
         if seconds > 0 and erasure.unsettled:
             erasure = await self._erasures.settled(erasure.id, min(seconds, self._limits.wait))
-        if reply is None:
+        if reply is None or reply.wire != reading.request.wire:
             reply = _said(reading.request.wire, 200, erasure)
         elif self._foreign(question, reading, reply, erasure.id):
             # Done, but its answer tells of others who were erased.

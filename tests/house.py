@@ -27,9 +27,10 @@ ENGINE = {
     "acts", "answers", "arrivals", "attribution", "conversing", "deciding", "demands", "erasures",
     "conversation_ports",
     "flights", "forgets", "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage", "marking",
-    "lineage_descent", "lineage_rounds", "messages", "order_views", "ordering", "outgoing", "owners", "prober",
-    "questions", "reconciler", "recording", "release", "restating", "rounds", "shapes", "snapshots", "snapshotter",
-    "streams", "timetable", "trials", "views",
+    "barrier", "driven", "lineage_descent", "lineage_rounds", "messages", "order_views", "ordering", "outgoing",
+    "owners", "prober", "questions", "reconciler", "recording", "release", "replicas", "restating", "roster",
+    "rounds", "shapes", "snapshots", "snapshotter",
+    "streams", "timetable", "trials", "views", "watched",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}
@@ -44,7 +45,9 @@ LAYERS: dict[str, set[str]] = {
     "metrics": {"core"},
     "logs": {"core"},
     "documents": PURE,
-    "settings": PURE,
+    "settings": PURE | {"settings_ledger"},
+    "settings_ledger": PURE,
+    "ledger_server": {"keys", "ledger", "ports", "settings", "settings_ledger"},
     "config": PURE | {"documents", "settings"},
     "policies": PURE | {"documents"},
     "policy_cases": PURE | {"documents", "policies"},
@@ -60,7 +63,7 @@ LAYERS: dict[str, set[str]] = {
     "stubs": set(),
     "legacy": {"core", "ports", "stubs"},
     "inject": {"ports"},
-    "app": WHOLE | {"gauges", "reloading", "config", "ledger", "adapters", "admin", "wires"},
+    "app": WHOLE | {"gauges", "reloading", "config", "ledger", "ledger_server", "adapters", "admin", "wires"},
     "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject", "wires"},
 }
 

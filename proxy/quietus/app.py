@@ -26,9 +26,9 @@ from quietus.forgetting import DeskLimits
 from quietus.gateway import GatewayLimits
 from quietus.gauges import keep_publishing, publish
 from quietus.keys import Keyring
-from quietus.lease import Lease
 from quietus.ledger.memory import MemoryLedger
 from quietus.ledger.sqlite import SqliteLedger
+from quietus.ledger_server import open_shared
 from quietus.metrics import Metrics
 from quietus.policies import load_policy
 from quietus.ports import Clock, Ledger, LedgerRefused
@@ -67,6 +67,8 @@ def open_ledger(settings: Settings) -> tuple[Ledger, Keyring]:
     """The ledger that the settings name, not opened yet, and the keys that go with it."""
     path = settings.ledger.path
     keys = settings.keys_path
+    if settings.ledger.shared:
+        return open_shared(settings.ledger, keys)
     if path is None:
         keyring = Keyring.fresh() if keys is None else Keyring.load_or_make(keys, ledger_is_new=True)
         return MemoryLedger(), keyring
@@ -90,6 +92,7 @@ def bounds_of(settings: Settings) -> Bounds:
         probes=ProbeLimits(limits.probes_in_flight_max, limits.probe_rate_per_second, response),
         snapshots=SnapshotLimits(limits.snapshot_records_max, limits.snapshot_seconds_max),
         replicas=settings.store.replicas,
+        lease=settings.ledger.lease,
     )
 
 
@@ -144,9 +147,10 @@ class Sidecar:
         self.parts.timetable.start()
         self.parts.exemptions.now()
         await publish(self.parts, self.metrics)
+        await self.parts.sharing.start()
         self._begin(self.parts.reconciler.run())
         self._begin(self.parts.ordering.run())
-        self._begin(Lease(self.parts.erasures, self.settings.ledger.lease).run())
+        self._begin(self.parts.sharing.run())
         self._begin(keep_publishing(self.parts, self.metrics))
         self._begin(self.reloader.run())
         if (hook := self.settings.webhook) is not None:
@@ -184,6 +188,7 @@ class Sidecar:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.admin.stop()
         await self.client.close()
+        await self.parts.sharing.stop()
         await self.parts.erasures.ledger.close()
 
 

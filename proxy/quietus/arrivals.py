@@ -210,7 +210,12 @@ class Arrivals:
         asked = reading.call.min_epoch
         if asked is None or not reading.call.recalls or self._policy().mode is Mode.OBSERVE:
             return False
-        return answered is None or answered.epoch is None or answered.epoch < asked
+        if answered is not None and answered.epoch is not None:
+            return answered.epoch < asked
+        if any(erasure.store_epoch is not None for erasure in self._erasures.all()):
+            return True  # a store that names epochs has not named one
+        # Where the store names none it can only be the number that a forget of ours was answered with.
+        return answered is None or not 0 < asked <= self._erasures.gate.epoch
 
     def refused_late(self, flight: Flight) -> Answer:
         """The refusal of an answer that would have been let through when its call began."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from quietus.arrivals import Arrivals
 from quietus.attribution import Attribution
+from quietus.barrier import Alone, Sharing
 from quietus.conversation_ports import NoStreams, Streams
 from quietus.conversing import Conversations
 from quietus.core.erasure import Erasure
@@ -39,11 +40,13 @@ from quietus.questions import Questions
 from quietus.reconciler import Reconciler
 from quietus.recording import Log, Measures
 from quietus.release import Releaser
+from quietus.replicas import Replicas
 from quietus.rounds import Rounds
 from quietus.shapes import Shapes
 from quietus.snapshotter import SnapshotLimits, Snapshotter, erased_check
 from quietus.timetable import Timetable
 from quietus.trials import Exemptions, TrialFault, TrialResult
+from quietus.watched import WatchedStreams, WatchedUpstream
 
 
 @dataclass(slots=True)
@@ -68,6 +71,8 @@ class Bounds:
     replicas: int = 1
     """How many servers stand behind the store's address."""
     lineage_records: int = 200_000
+    lease: float = 10.0
+    """Seconds for which calls are decided from memory without word from the ledger."""
 
 
 @dataclass(slots=True)
@@ -89,6 +94,7 @@ class Parts:
     shapes: Shapes
     exemptions: Exemptions
     ordering: Ordering
+    sharing: Sharing
 
     def verdict(self, erasure: Erasure) -> Verdict:
         """The verdict on an erasure under the profile's unexpired attestations."""
@@ -155,6 +161,7 @@ def assemble(around: Surroundings) -> Parts:
         around.ledger, around.keyring, clock, around.store,
         lambda seconds: metrics.observe("ledger_seconds", seconds, method="append"),
     )  # fmt: skip
+    around = _watched(around, erasures)
     lineage = Lineage(around.keyring, bounds.lineage_records, around.lineage)
     owners = Owners(around.keyring, lineage)
     screener = Screener(
@@ -162,7 +169,11 @@ def assemble(around: Surroundings) -> Parts:
     )
     flights = Flights(clock, around.new_id)
     timetable = Timetable(erasures, around.entropy)
-    prober = Prober(around.profile, around.upstream, owners, screener, clock, bounds.probes, metrics)
+    sharing = _sharing(around, erasures, flights, timetable)
+    prober = Prober(
+        around.profile, around.upstream, owners, screener, clock, bounds.probes, metrics,
+        lambda: sharing.live,
+    )  # fmt: skip
     snapshotter = _snapshotter(around, erasures, owners, prober)
     descent = Descent(
         prober, lineage, owners, around.keyring, clock, lambda: attested(around.active.profile, clock.now())
@@ -173,7 +184,7 @@ def assemble(around: Surroundings) -> Parts:
     )
     forgets = Forgets(
         erasures, around.profile, around.upstream, snapshotter, descent, flights, bounds.forgets, metrics,
-        intents,
+        intents, sharing,
     )  # fmt: skip
     ordering = Ordering(erasures, intents, timetable.wake, around.new_id)
     deciding = Deciding(erasures, around.policy, ordering.overriding)
@@ -183,6 +194,7 @@ def assemble(around: Surroundings) -> Parts:
     reconciler = Reconciler(
         erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy,
         lambda erasure: around.verdict(erasure, erasures.gate.orders),
+        sharing,
     )
     releaser = Releaser(
         erasures, around.profile, owners, screener, metrics, timetable.leaked, timetable.retry_after,
@@ -195,7 +207,7 @@ def assemble(around: Surroundings) -> Parts:
         erasures, around.profile, around.policy, deciding, around.upstream, flights,
         Questions(erasures.gate, owners, screener), releaser,
         _desk(around, erasures, forgets, timetable, releaser), shapes,
-        arrivals, bounds.gateway, metrics, around.log,
+        arrivals, sharing, bounds.gateway, metrics, around.log,
     )  # fmt: skip
     conversations = Conversations(
         erasures, around.profile, gateway, around.streams or NoStreams(), flights, arrivals,
@@ -203,8 +215,29 @@ def assemble(around: Surroundings) -> Parts:
     )  # fmt: skip
     return Parts(
         around.active, erasures, gateway, conversations, reconciler, timetable, forgets, flights, prober,
-        snapshotter, owners, lineage, shapes, exemptions, ordering,
+        snapshotter, owners, lineage, shapes, exemptions, ordering, sharing,
     )  # fmt: skip
+
+
+def _sharing(
+    around: Surroundings, erasures: Erasures, flights: Flights, timetable: Timetable
+) -> Sharing:
+    lease = around.bounds.lease
+    if erasures.shared is None:
+        return Alone(erasures, flights, lease)
+    return Replicas(erasures, flights, erasures.shared, lease, timetable.wake, around.log)
+
+
+def _watched(around: Surroundings, erasures: Erasures) -> Surroundings:
+    """Where replicas share the ledger, nothing is sent to the store any more once the lease has lapsed."""
+    if erasures.shared is None:
+        return around
+    streams = around.streams or NoStreams()
+    return replace(
+        around,
+        upstream=WatchedUpstream(around.upstream, lambda: not erasures.lapsed),
+        streams=WatchedStreams(streams, lambda: not erasures.lapsed),
+    )
 
 
 def _snapshotter(around: Surroundings, erasures: Erasures, owners: Owners, prober: Prober) -> Snapshotter:

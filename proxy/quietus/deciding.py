@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from quietus.core.decision import Decision, Question, decide, overridden
 from quietus.core.orders import Override
@@ -26,6 +27,9 @@ class Deciding:
 
     def __call__(self, question: Question) -> Decision:
         """The decision on a question."""
+        if self._erasures.lapsed and question.failure is None:
+            # What was admitted under a lease that is over is decided as if nothing were known.
+            question = replace(question, failure="ledger")
         decision = decide(question, self._erasures.gate, self._policy())
         if decision.erasures and self._overriding(question.scope) is not None:
             return overridden(decision, question.call.operation)

@@ -17,10 +17,12 @@ from quietus.core.gate import INTENTS, Gate
 from quietus.core.marks import Loading
 from quietus.core.states import State
 from quietus.keys import Keyring, SealKey
-from quietus.ports import Clock, Conflict, Head, Ledger, LedgerError, LedgerRefused
+from quietus.ports import Clock, Conflict, Head, Ledger, LedgerError, LedgerRefused, SharedLedger
 
 KEY_SECRET = "key"
 """The name under which an erasure's own wrapped key lies beside its secrets."""
+SHORT = 100
+"""A page of the ledger that has fewer entries is its last one."""
 
 Listener = Callable[[Erasure, Event], None]
 
@@ -57,9 +59,15 @@ class Erasures:
         self._took = took
         self.gate = Gate()
         self.loaded = False
-        self.closed_cause: str | None = "loading"
-        """Why the gate is shut for everything, or None. A cause is a word of `quietus_gate_closed`."""
+        self._cause: str | None = "loading"
+        self.shared = ledger if isinstance(ledger, SharedLedger) else None
+        """The ledger, where other replicas write it too."""
+        self.lapses_at: float | None = None
+        """The monotonic second at which this replica may no longer answer; None: it is the only one."""
         self.number = 0
+        self.hash = ""
+        """The hash of the newest event that is folded in: what follows continues it."""
+        self._following = asyncio.Lock()
         self._listeners: list[Listener] = []
         self._fences: list[Callable[[Erasure], None]] = []
         self._waiters = _Waiters()
@@ -79,7 +87,7 @@ class Erasures:
                 await self.ledger.bind_keys(self.keyring.ids)
             async for event in self.ledger.events():
                 self.gate.apply(event)
-                self.number = event.number
+                self.number, self.hash = event.number, event.hash
             marks = Loading(self.gate.marks)
             async for erasure, mark in self.ledger.marks():
                 marks.take(erasure, mark)
@@ -91,6 +99,20 @@ class Erasures:
         self.loaded = True
         self.closed_cause = None
         return head
+
+    @property
+    def lapsed(self) -> bool:
+        """Whether other replicas may have gone on without this one."""
+        return self.lapses_at is not None and self.clock.monotonic() >= self.lapses_at
+
+    @property
+    def closed_cause(self) -> str | None:
+        """Why the gate is shut for everything, or None. A cause is a word of `quietus_gate_closed`."""
+        return "lease" if self._cause is None and self.lapsed else self._cause
+
+    @closed_cause.setter
+    def closed_cause(self, cause: str | None) -> None:
+        self._cause = cause
 
     def listen(self, listener: Listener) -> None:
         """Calls `listener` after each change, in the order of the ledger."""
@@ -117,15 +139,16 @@ class Erasures:
         drafts: Sequence[Draft],
         *,
         expect: Erasure | None = None,
+        epoch: int | None = None,
         marks: Sequence[tuple[str, Mark]] = (),
         secrets: Sequence[tuple[str, str, bytes]] = (),
         unmark: Sequence[str] = (),
     ) -> list[Event]:
-        """Writes and folds. `expect` is compared and set on: raises Conflict if it has moved on."""
+        """Writes and folds. `expect` and `epoch` are compared and set on: raises Conflict if one moved on."""
         if expect is not None and self.gate.erasures[expect.id].version != expect.version:
             raise Conflict(f"the erasure has moved on since version {expect.version}")
         proposed = [self._propose(draft) for draft in drafts if draft.type in INTENTS]
-        work = asyncio.ensure_future(self._write(drafts, expect, marks, secrets, unmark, proposed))
+        work = asyncio.ensure_future(self._write(drafts, expect, epoch, marks, secrets, unmark, proposed))
         # What is written must be folded in, also when the caller is cancelled in between.
         return await asyncio.shield(work)
 
@@ -133,6 +156,7 @@ class Erasures:
         self,
         drafts: Sequence[Draft],
         expect: Erasure | None,
+        epoch: int | None,
         marks: Sequence[tuple[str, Mark]],
         secrets: Sequence[tuple[str, str, bytes]],
         unmark: Sequence[str],
@@ -143,17 +167,34 @@ class Erasures:
             events = await self.ledger.append(
                 drafts,
                 expect=(expect.id, expect.version) if expect is not None else None,
+                epoch=epoch,
                 marks=marks,
                 secrets=secrets,
                 unmark=unmark,
             )
         except BaseException:
             for name in proposed:
-                self.gate.withdraw(name)
+                if (found := self.get(name)) is not None and not found.version:
+                    self.gate.withdraw(name)  # else it was written, and has been followed
             raise
         self._took(self.clock.monotonic() - began)
-        self._fold(events, marks, unmark)
+        if self.shared is not None and events and events[0].number != self.number + 1:
+            await self.catch_up(events[-1].number)
+        else:
+            self._fold(events, marks, unmark)
         return events
+
+    async def catch_up(self, to: int | None = None) -> None:
+        """Folds in what others have written, to an event at least or to the end. Raises LedgerError."""
+        assert self.shared is not None
+        async with self._following:
+            while to is None or self.number < to:
+                entries = await self.shared.follow(self.number, self.hash)
+                for entry in entries:
+                    if entry.event.number == self.number + 1:  # what was written here may be folded already
+                        self._fold([entry.event], entry.marks, entry.unmark)
+                if not entries or (to is None and len(entries) < SHORT):
+                    return
 
     def _propose(self, draft: Draft) -> str:
         # An intent is durable some instant before we hear of it: the gate is shut before it can be.
@@ -174,7 +215,8 @@ class Erasures:
         for name in unmark:
             self.gate.unmark(name)
         for event in events:
-            self.number = max(self.number, event.number)
+            if event.number > self.number:
+                self.number, self.hash = event.number, event.hash
             changed = self.gate.apply(event)
             if changed is None:
                 continue
@@ -234,6 +276,10 @@ class Erasures:
         """Destroys the erasure's key and everything that was sealed under it."""
         self._keys.pop(erasure, None)
         await self.ledger.destroy_secrets(erasure)
+
+    def drop_key(self, erasure: str) -> None:
+        """Forgets the key here; who works on the erasure destroys it."""
+        self._keys.pop(erasure, None)
 
     def counts(self) -> dict[State, int]:
         """Erasures by state."""

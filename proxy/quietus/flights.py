@@ -132,6 +132,10 @@ class Flights:
         self._unknown = [write for write in self._unknown if write.until > now]
         return [write for write in self._unknown if overlaps(predicate, write.scope)]
 
+    def undrained(self, predicate: Scope) -> bool:
+        """Whether a sent write or a leaving answer of that scope is left."""
+        return any(self._drains(flight, predicate) for flight in self._open)
+
     async def drain(self, predicate: Scope, seconds: float) -> bool:
         """Waits until no sent write and no leaving answer of that scope is left; False when time ran out."""
         timer = asyncio.ensure_future(self._clock.sleep(seconds))

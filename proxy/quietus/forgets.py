@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any
 
+from quietus.barrier import Sharing, anew
 from quietus.core.decision import Question
 from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType
@@ -20,6 +20,8 @@ from quietus.core.exchange import Reply
 from quietus.core.orders import Hold
 from quietus.core.scope import Scope
 from quietus.core.states import State
+from quietus.driven import Driven as Driven
+from quietus.driven import Stage as Stage
 from quietus.erasures import Erasures
 from quietus.flights import Flights
 from quietus.intents import Intent, Intents, intent_of
@@ -33,26 +35,6 @@ from quietus.profiles.profile import Profile, Reading
 from quietus.recording import Measures
 from quietus.snapshots import ANSWER, PREDICATE, REQUEST, SNAPSHOT, Predicate
 from quietus.snapshotter import Snapshotter
-
-
-class Stage(StrEnum):
-    """How far one drive came."""
-
-    ANSWERED = "answered"
-    SUPPRESSED = "suppressed"
-    """The store cannot forget this: it is kept from every answer, and nothing was sent."""
-    UNCLEAR = "unclear"
-    BARRIER = "barrier"
-    LEDGER = "ledger"
-
-
-@dataclass(frozen=True, slots=True)
-class Driven:
-    """The outcome of one drive; `reply` is the store's answer where there was one."""
-
-    stage: Stage
-    erasure: Erasure
-    reply: Reply | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +67,7 @@ class Forgets:
         limits: ForgetLimits,
         metrics: Measures,
         intents: Intents,
+        sharing: Sharing,
     ) -> None:
         self._erasures = erasures
         self._profile = profile
@@ -95,6 +78,7 @@ class Forgets:
         self._limits = limits
         self._metrics = metrics
         self._intents = intents
+        self._sharing = sharing
         self._driving: dict[str, asyncio.Task[Driven]] = {}
         self._readings: dict[str, Reading] = {}
         self._opening = asyncio.Lock()
@@ -115,6 +99,9 @@ class Forgets:
 
         Raises LedgerError: then nothing has happened. Raises HeldBack: it is recorded, and waits.
         """
+        return await anew(self._erasures, lambda: self._open(question, reading, actor))
+
+    async def _open(self, question: Question, reading: Reading, actor: str) -> tuple[Erasure, bool]:
         async with self._opening:
             intent = intent_of(
                 question.call, question.scope, reading.request, undrained=self._undrained(question.scope)
@@ -133,6 +120,9 @@ class Forgets:
 
         Raises LedgerError, HeldBack.
         """
+        return await anew(self._erasures, lambda: self._demand(intent, actor))
+
+    async def _demand(self, intent: Intent, actor: str) -> tuple[Erasure, bool]:
         async with self._opening:
             await self._withhold(intent, actor)
             joined = self.joinable(intent.scope)
@@ -183,11 +173,11 @@ class Forgets:
         erasure = self._erasures.gate.erasures[name]
         try:
             if not erasure.snapshotted:
-                if not await self._flights.drain(erasure.predicate, self._limits.barrier):
+                if not await self._sharing.reach(erasure, self._limits.barrier):
                     return Driven(Stage.BARRIER, erasure)
                 erasure = await self._snapshot(erasure)
             # The snapshot is a gate epoch of its own, with its own barrier; so is a forward taken up again.
-            if not await self._flights.drain(erasure.predicate, self._limits.barrier):
+            if not await self._sharing.reach(erasure, self._limits.barrier):
                 return Driven(Stage.BARRIER, erasure)
             if erasure.dossier.suppressed:
                 return Driven(Stage.SUPPRESSED, erasure)

@@ -115,9 +115,12 @@ class ForgetDesk:
             if isinstance(outcome, Answer):
                 return outcome
             reply, erasure = outcome.reply, outcome.erasure
-        elif erasure.state is State.REQUESTED:
-            return self._unknown(erasure)  # it is sent again when its turn comes, not because a client asks
         else:
+            erasure = await self._elsewhere(erasure)
+            if erasure.state is State.REFUSED:  # its fence is lifted again: this forget is one of its own
+                return await self._forget(question, reading, principal, decision)
+            if erasure.state is State.REQUESTED:
+                return self._unknown(erasure)  # it is sent again when its turn comes, not when a client asks
             try:
                 reply = await self._forgets.original(erasure)
             except LedgerError:
@@ -143,6 +146,16 @@ class ForgetDesk:
         if driven.stage is Stage.UNCLEAR:
             return self._unknown(driven.erasure)
         return driven
+
+    async def _elsewhere(self, erasure: Erasure) -> Erasure:
+        """Waits for the answer to a forget that another replica is sending."""
+        until = self._erasures.clock.monotonic() + self._limits.wait
+        while self._erasures.shared is not None and erasure.state is State.REQUESTED and not erasure.unclear:
+            left = until - self._erasures.clock.monotonic()
+            if left <= 0 or not await self._erasures.changed(erasure.id, left):
+                break
+            erasure = self._erasures.gate.erasures[erasure.id]
+        return erasure
 
     def _unknown(self, erasure: Erasure) -> Answer:
         return problem("outcome-unknown", retry_after=self._retry_after(erasure),

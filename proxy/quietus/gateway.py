@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from quietus.answers import FRAMING, Answer, passed, problem, too_large
 from quietus.arrivals import Arrivals, hint
+from quietus.barrier import Sharing
 from quietus.core.decision import Decision, Question
 from quietus.core.exchange import Request, Wire, without
 from quietus.core.operations import UNMAPPED, Call, Operation
@@ -58,6 +59,7 @@ class Gateway:
         desk: ForgetDesk,
         shapes: Shapes,
         arrivals: Arrivals,
+        sharing: Sharing,
         limits: GatewayLimits,
         metrics: Measures,
         log: Log,
@@ -73,6 +75,7 @@ class Gateway:
         self._desk = desk
         self._shapes = shapes
         self._arrivals = arrivals
+        self._sharing = sharing
         self._limits = limits
         self._metrics = metrics
         self._log = log
@@ -165,6 +168,8 @@ class Gateway:
         """Counts and decides a call. Where it may go on: its question and its decision; else the refusal."""
         began = self._clock.monotonic() if began is None else began
         self._note(reading)
+        if reading.call.min_epoch is not None:
+            await self._sharing.hear(reading.call.min_epoch)
         question = self.question(reading.call, principal, reading.document)
         decision = self.decide(question)
         if decision.effect is Effect.WAIT and decision.mode is Mode.ENFORCE:

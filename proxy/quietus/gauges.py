@@ -85,7 +85,7 @@ async def publish(parts: Parts, metrics: Gauge, words: Words | None = None) -> N
     metrics.set("probe_backlog", parts.timetable.backlog)
     metrics.set("replica_epoch", parts.erasures.gate.epoch)
     metrics.set("ledger_epoch", parts.erasures.gate.epoch)
-    for cause in ("loading", "ledger", "keys", "epoch"):
+    for cause in ("loading", "ledger", "keys", "epoch", "lease"):
         metrics.set("gate_closed", float(parts.erasures.closed_cause == cause), cause=cause)
 
 

@@ -71,7 +71,9 @@ class Intents:
         name = self._new_id()
         draft = self._draft(EventType.REQUESTED, name, actor, self._facts(name, intent))
         marks = [(name, mark) for mark in self._snapshotter.first_marks(intent.predicate)]
-        await self._erasures.append([draft], marks=marks, secrets=self._secrets(name, intent))
+        # That nothing is there to be joined holds only as of this epoch, where others write as well.
+        epoch = self._erasures.gate.epoch if self._erasures.shared is not None else None
+        await self._erasures.append([draft], epoch=epoch, marks=marks, secrets=self._secrets(name, intent))
         return self._erasures.gate.erasures[name]
 
     async def defer(self, intent: Intent, hold: Hold, actor: str) -> Deferred:
@@ -97,7 +99,8 @@ class Intents:
             facts["received_at"] = deferred.asked_at
         draft = self._draft(EventType.REQUESTED, name, deferred.actor, facts)
         marks = [(name, mark) for mark in self._snapshotter.first_marks(predicate)]
-        await self._erasures.append([draft], marks=marks)
+        epoch = self._erasures.gate.epoch if self._erasures.shared is not None else None
+        await self._erasures.append([draft], epoch=epoch, marks=marks)
         return self._erasures.gate.erasures[name]
 
     def _draft(self, kind: EventType, name: str, actor: str, facts: dict[str, Any]) -> Draft:

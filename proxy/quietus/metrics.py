@@ -102,7 +102,7 @@ _ALL: Final = (
     _counter("bypass", "Calls let through that a fault, or an erasure that people overrode, would have refused.",
              "store", "cause", cause=("ledger", "internal", "override")),
     _gauge("gate_closed", "1 while the gate is shut for everything, by cause.", "cause",
-           cause=("loading", "ledger", "keys", "epoch")),
+           cause=("loading", "ledger", "keys", "epoch", "lease")),
     _histogram("overhead_seconds", "Time that the sidecar took for a call.", _FAST, "wire", "operation"),
     _histogram("upstream_seconds", "Time that the store took for a call.", _CALL, "wire", "operation"),
     _histogram("ledger_seconds", "Time of a ledger call.", _FAST, "method"),

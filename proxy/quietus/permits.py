@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -22,13 +21,11 @@ class Granted:
 
     purpose: Purpose
     rule: str = ""
-    still: Callable[[], bool] = field(default=lambda: True, compare=False)
-    """Whether this replica may still speak: what was admitted may have to wait for a connection."""
 
     @property
     def holds(self) -> bool:
-        """Whether it still stands."""
-        return self.still()
+        """It stands. Where replicas share a ledger, `watched` says for how long."""
+        return True
 
     @property
     def own(self) -> bool:

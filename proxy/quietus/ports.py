@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from quietus.core.events import Draft, Event
 from quietus.core.exchange import Headers, Reply, Request
@@ -130,9 +130,11 @@ class Member:
     session: str
     beat: int
     number: int
-    """Up to this event it gates, and what it had in flight in the scopes of those has drained."""
+    """Up to this event it has read the ledger, and gates on it."""
     seconds: float
     """How long its lease is: when its beat stands still for so long it answers no more."""
+    undrained: tuple[int, ...] = ()
+    """Epochs of the erasures in whose scopes it has something in flight that was admitted before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,7 @@ class Unlisted(LedgerError):
     """This replica is not in the roster (any more): it joins anew, and catches up before it answers."""
 
 
+@runtime_checkable
 class SharedLedger(Ledger, Protocol):
     """A ledger that several replicas write, with the roster of who they are and who works on what.
 
@@ -174,8 +177,8 @@ class SharedLedger(Ledger, Protocol):
     async def join(self, session: str, seconds: float) -> Muster:
         """Enters the roster, durably."""
 
-    async def renew(self, session: str, number: int) -> Muster:
-        """Beats once. Raises Unlisted."""
+    async def renew(self, session: str, number: int, undrained: Sequence[int] = ()) -> Muster:
+        """Beats once, and says how far it is. Raises Unlisted."""
 
     async def expel(self, session: str, beat: int) -> bool:
         """Takes a member out whose beat still is that; False when it has lived on."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from quietus.barrier import Sharing
 from quietus.core.due import Due, Progress, Work, due, pace
 from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType
@@ -45,6 +46,7 @@ class Reconciler:
         entropy: random.Random,
         policy: Callable[[], Policy],
         verdict: Callable[[Erasure], Verdict],
+        sharing: Sharing,
     ) -> None:
         self._erasures = erasures
         self._forgets = forgets
@@ -55,6 +57,7 @@ class Reconciler:
         self._entropy = entropy
         self._policy = policy
         self._verdict = verdict
+        self._sharing = sharing
         self._clock = erasures.clock
         self._table = timetable
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -121,11 +124,18 @@ class Reconciler:
 
     async def _do(self, name: str, progress: Progress, now: float) -> None:
         erasure = self._erasures.gate.erasures[name]
-        if self._policy().mode is Mode.OBSERVE:
+        observing = self._policy().mode is Mode.OBSERVE
+        if not observing:
+            # What was seen here is written down here, whoever works on the erasure.
+            await self._told(erasure, progress)
+            await self._heard(self._erasures.gate.erasures[name])
+        if not await self._sharing.hold(name):
+            self._elsewhere(self._erasures.gate.erasures[name], progress)
+            return
+        if observing:
             await self._observe(erasure, progress, now)
             return
-        await self._told(erasure, progress)
-        await self._writes(self._erasures.gate.erasures[name])
+        await self._over(self._erasures.gate.erasures[name])
         erasure = self._erasures.gate.erasures[name]
         what = due(erasure, progress, now)
         if what.overdue:
@@ -141,6 +151,13 @@ class Reconciler:
             await self._inquire(erasure, progress, what)
         elif what.work is Work.NOTHING:
             progress.next_at = now + 60.0
+
+    def _elsewhere(self, erasure: Erasure, progress: Progress) -> None:
+        """Another replica works on it; it is asked for again, in case that one is lost."""
+        if erasure.state is State.SETTLED:
+            self._again(erasure.id, progress)
+        else:
+            progress.next_at = self._clock.monotonic() + self._sharing.patience
 
     async def _observe(self, erasure: Erasure, progress: Progress, now: float) -> None:
         """Observe mode asks the store nothing: what was noted is let go when its interval has passed."""
@@ -160,14 +177,16 @@ class Reconciler:
             self._table.restarts.discard(erasure.id)
             await self._append(erasure, EventType.RESTARTED, {"cause": "reconnect"})
 
-    async def _writes(self, erasure: Erasure) -> None:
-        """Writes that may still land delay settling: those heard of meanwhile open, those over close."""
+    async def _heard(self, erasure: Erasure) -> None:
+        """Writes that may still land delay settling: those heard of meanwhile open."""
         wall, now = self._clock.now(), self._clock.monotonic()
         for write in self._flights.unknown_in(erasure.predicate) if erasure.unsettled else ():
             if write.name not in erasure.undrained:
                 facts = {"write": write.name, "until": wall + write.until - now}
                 await self._append(erasure, EventType.WRITE_OPENED, facts)
-        erasure = self._erasures.gate.erasures[erasure.id]
+
+    async def _over(self, erasure: Erasure) -> None:
+        """Those that can land no more close."""
         for name in [name for name in erasure.undrained if self._table.write_over(erasure.id, name)]:
             await self._append(erasure, EventType.WRITE_CLOSED, {"write": name, "cause": "bound"})
 
@@ -225,8 +244,12 @@ class Reconciler:
         while self._table.ended:
             erasure = self._erasures.gate.erasures[self._table.ended[0]]
             try:
-                await self._inquiry.put_away(erasure)
-                await self._erasures.destroy(erasure.id)
+                if await self._sharing.hold(erasure.id):
+                    await self._inquiry.put_away(erasure)
+                    await self._erasures.destroy(erasure.id)
+                    await self._sharing.release(erasure.id)
+                else:
+                    self._erasures.drop_key(erasure.id)
             except LedgerError as error:
                 self._log.error("not_destroyed", erasure=erasure.id, exc_info=error)
                 return

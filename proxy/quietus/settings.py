@@ -13,6 +13,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from quietus.core.exchange import Wire
 from quietus.profiles.words import Duration
+from quietus.settings_ledger import LedgerSettings as LedgerSettings
+from quietus.settings_ledger import sqlite_path as sqlite_path
 
 
 def _address(text: str) -> str:
@@ -35,24 +37,6 @@ def _upstream(text: str) -> str:
     except ValueError:
         raise ValueError("has a port that is not a number below 65536; correct it") from None
     return text.rstrip("/")
-
-
-def _ledger(text: str) -> str:
-    if text == "memory:" or (text.startswith("sqlite:") and sqlite_path(text).name):
-        return text
-    raise ValueError("is not a ledger; write sqlite:///PATH or memory:")
-
-
-def sqlite_path(url: str) -> Path:
-    """The file of a `sqlite:` URL: three slashes or four before an absolute path.
-
-    A bare name after three slashes (`sqlite:///quietus.db`) is a file in the working directory.
-    """
-    rest = url.removeprefix("sqlite:")
-    slashes = len(rest) - len(rest.lstrip("/"))
-    name = rest.lstrip("/")
-    absolute = slashes in (1, 4) or (slashes == 3 and "/" in name)
-    return Path("/" + name if absolute else name)
 
 
 def address(text: str) -> tuple[str, int]:
@@ -166,19 +150,6 @@ class StoreSettings(_Section):
     def replicas(self) -> int:
         """The servers behind the store's addresses: the larger number counts, for probes that spread."""
         return max(each.replicas for each in (self.http, self.grpc) if each is not None)
-
-
-class LedgerSettings(_Section):
-    """Where the ledger lies."""
-
-    url: Annotated[str, AfterValidator(_ledger)] = Field(default="sqlite:///quietus.db", description="`sqlite:///PATH` (three slashes or four before an absolute path; a bare name is a file in the working directory) or `memory:`. `ledger: URL` is accepted too")
-    head_file: Path | None = Field(default=None, description="a file outside the ledger's failure domain that keeps its newest head; a ledger older than that is refused")
-    lease: Duration = Field(default=10.0, description="how long calls are decided from memory while the ledger does not answer; then the gate shuts")
-
-    @property
-    def path(self) -> Path | None:
-        """The file of a SQLite ledger; None for one in memory."""
-        return None if self.url == "memory:" else sqlite_path(self.url)
 
 
 class TokenSettings(_Section):

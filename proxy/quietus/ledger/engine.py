@@ -60,7 +60,7 @@ class Engine(Protocol):
     async def join(self, session: str, seconds: float) -> Muster:
         """Enters the roster, durably."""
 
-    async def renew(self, session: str, number: int) -> Muster | None:
+    async def renew(self, session: str, number: int, undrained: Sequence[int]) -> Muster | None:
         """Beats once; None when the session is not in the roster."""
 
     async def expel(self, session: str, beat: int) -> bool:

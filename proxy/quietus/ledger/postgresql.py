@@ -184,10 +184,10 @@ class PostgresqlEngine:
             await self._roster.execute(self._sql(sql.NOTIFY))
             return muster_of(await self._roster.fetchrow(self._sql(sql.MUSTER)))
 
-    async def renew(self, session: str, number: int) -> Muster | None:
+    async def renew(self, session: str, number: int, undrained: Sequence[int]) -> Muster | None:
         """Beats once; None when the session is not in the roster."""
         async with self._guarded():
-            if not await self._roster.fetchval(self._sql(sql.RENEW), session, number):
+            if not await self._roster.fetchval(self._sql(sql.RENEW), session, number, list(undrained)):
                 return None
             return muster_of(await self._roster.fetchrow(self._sql(sql.MUSTER)))
 

@@ -49,7 +49,10 @@ def standing_of(row: Any, newest: dict[str, int]) -> Standing:
 def muster_of(row: Any) -> Muster:
     """What MUSTER returns."""
     head = standing_of(row, {}).head
-    members = tuple(Member(str(s), int(b), int(n), float(t)) for s, b, n, t in json.loads(row[10]))
+    members = tuple(
+        Member(str(session), int(beat), int(number), float(seconds), tuple(undrained))
+        for session, beat, number, seconds, undrained in json.loads(row[10])
+    )
     return Muster(head, members, str(row[8]), str(row[9]))
 
 

@@ -28,7 +28,8 @@ CREATE TABLE {q}.marks (
 CREATE TABLE {q}.secrets (
   erasure text NOT NULL, name text NOT NULL, sealed bytea NOT NULL, PRIMARY KEY (erasure, name));
 CREATE TABLE {q}.replicas (
-  session text PRIMARY KEY, beat bigint NOT NULL, number bigint NOT NULL, seconds double precision NOT NULL);
+  session text PRIMARY KEY, beat bigint NOT NULL, number bigint NOT NULL, seconds double precision NOT NULL,
+  undrained bigint[] NOT NULL);
 CREATE TABLE {q}.work (erasure text PRIMARY KEY, generation bigint NOT NULL, session text NOT NULL);
 
 CREATE FUNCTION {q}.append_1(
@@ -61,13 +62,15 @@ BEGIN
   RETURN '';
 END $$;
 
-CREATE FUNCTION {q}.renew_1(its_session text, reached bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE was bigint;
+CREATE FUNCTION {q}.renew_1(its_session text, reached bigint, undrained_ bigint[])
+  RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE was record;
 BEGIN
-  SELECT number INTO was FROM {q}.replicas WHERE session = its_session FOR UPDATE;
+  SELECT number, undrained INTO was FROM {q}.replicas WHERE session = its_session FOR UPDATE;
   IF NOT FOUND THEN RETURN false; END IF;
-  UPDATE {q}.replicas SET beat = beat + 1, number = reached WHERE session = its_session;
-  IF was <> reached THEN PERFORM pg_notify({n}, 'r'); END IF;
+  UPDATE {q}.replicas SET beat = beat + 1, number = reached, undrained = undrained_
+    WHERE session = its_session;
+  IF was.number <> reached OR was.undrained <> undrained_ THEN PERFORM pg_notify({n}, 'r'); END IF;
   RETURN true;
 END $$;
 
@@ -112,8 +115,8 @@ STANDING: Final = (
 )
 MUSTER: Final = (
     f"SELECT {_LEDGER}, {LIFE}, l.life, "
-    "coalesce((SELECT jsonb_agg(jsonb_build_array(session, beat, number, seconds)) FROM {q}.replicas), '[]') "
-    "FROM {q}.ledger l"
+    "coalesce((SELECT jsonb_agg(jsonb_build_array(session, beat, number, seconds, undrained)) "
+    "FROM {q}.replicas), '[]') FROM {q}.ledger l"
 )
 APPEND: Final = f"SELECT {{q}}.append_1({', '.join(f'${n}' for n in range(1, 25))})"
 BIND: Final = (
@@ -138,8 +141,8 @@ SECRET_NAMES: Final = "SELECT name FROM {q}.secrets WHERE erasure = $1"
 DROP_SECRETS: Final = "DELETE FROM {q}.secrets WHERE erasure = $1 RETURNING 1"
 VACUUM: Final = "VACUUM {q}.secrets"
 
-JOIN: Final = "INSERT INTO {q}.replicas VALUES ($1, 1, 0, $2) ON CONFLICT (session) DO NOTHING"
-RENEW: Final = "SELECT {q}.renew_1($1, $2)"
+JOIN: Final = "INSERT INTO {q}.replicas VALUES ($1, 1, 0, $2, '{}') ON CONFLICT (session) DO NOTHING"
+RENEW: Final = "SELECT {q}.renew_1($1, $2, $3)"
 EXPEL: Final = "DELETE FROM {q}.replicas WHERE session = $1 AND beat = $2 RETURNING 1"
 LISTED: Final = "SELECT 1 FROM {q}.replicas WHERE session = $1"
 LEAVE: Final = "DELETE FROM {q}.replicas WHERE session = $1"

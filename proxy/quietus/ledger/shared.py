@@ -149,7 +149,7 @@ class SharedServerLedger:
     async def follow(self, after: int, previous: str) -> list[Entry]:
         """The next events with their marks, checked against the chain that is known here."""
         rows = await self._open().rows(after, PAGE)
-        events = chained(bytes.fromhex(previous), after, rows)
+        events = chained(await self._before(after, previous), after, rows)
         places = [(name, e.number) for e in events for name in e.facts.get(LEDGER, {}).get("marks", {})]
         found = dict(zip(places, await self._engine.marks_of(places), strict=True)) if places else {}
         return [
@@ -161,6 +161,12 @@ class SharedServerLedger:
             for event in events
             for said in (event.facts.get(LEDGER, {}),)
         ]
+
+    async def _before(self, after: int, previous: str) -> bytes:
+        if after:
+            return bytes.fromhex(previous)
+        standing = await self._open().standing()
+        return genesis(standing.head.incarnation, standing.key_ids)
 
     async def marks(self) -> AsyncIterator[Marked]:
         """Every mark with its erasure, each once, sorted."""
@@ -210,9 +216,9 @@ class SharedServerLedger:
         self._saw(muster.head)
         return muster
 
-    async def renew(self, session: str, number: int) -> Muster:
-        """Beats once. Raises Unlisted."""
-        muster = await self._open().renew(session, number)
+    async def renew(self, session: str, number: int, undrained: Sequence[int] = ()) -> Muster:
+        """Beats once, and says how far it is. Raises Unlisted."""
+        muster = await self._open().renew(session, number, undrained)
         if muster is None:
             raise Unlisted(EXPELLED)
         self._saw(muster.head)

@@ -200,9 +200,9 @@ class ValkeyEngine:
         """Enters the roster."""
         return muster_of(await self._run(lua.JOIN, session, seconds))
 
-    async def renew(self, session: str, number: int) -> Muster | None:
+    async def renew(self, session: str, number: int, undrained: Sequence[int]) -> Muster | None:
         """Beats once; None when the session is not in the roster."""
-        found = await self._run(lua.RENEW, session, number)
+        found = await self._run(lua.RENEW, session, number, ",".join(map(str, undrained)))
         return muster_of(found) if found else None
 
     async def expel(self, session: str, beat: int) -> bool:

@@ -63,8 +63,9 @@ def muster_of(found: Sequence[Any]) -> Muster:
 
 
 def _member(session: str, value: str) -> Member:
-    beat, number, seconds = value.split("|")
-    return Member(session, int(beat), int(number), float(seconds))
+    beat, number, seconds, undrained = value.split("|")
+    epochs = tuple(int(epoch) for epoch in undrained.split(",") if epoch)
+    return Member(session, int(beat), int(number), float(seconds), epochs)
 
 
 def row_of(number: Any, fields: dict[bytes, bytes]) -> Stored:

@@ -9,7 +9,7 @@
     PREFIX:marks:ID  hash    the packed marks that came with each event
     PREFIX:marked    set     the erasures that have marks
     PREFIX:secrets:ID hash   sealed bytes by name
-    PREFIX:replicas  hash    session -> beat|number|seconds
+    PREFIX:replicas  hash    session -> beat|number|seconds|undrained
     PREFIX:work      hash    erasure -> generation|session
     PREFIX:news      channel hints
 """
@@ -94,7 +94,7 @@ return {redis.call('HMGET', KEYS[1]..':ledger',
 
 JOIN: Final = (
     """
-redis.call('HSET', KEYS[1]..':replicas', ARGV[1], '1|0|'..ARGV[2])
+redis.call('HSET', KEYS[1]..':replicas', ARGV[1], '1|0|'..ARGV[2]..'|')
 redis.call('PUBLISH', KEYS[1]..':news', 'r')
 """
     + _MUSTER
@@ -104,9 +104,10 @@ RENEW: Final = (
     """
 local was = redis.call('HGET', KEYS[1]..':replicas', ARGV[1])
 if not was then return {} end
-local beat, number, seconds = string.match(was, '^(%d+)|(%d+)|(.+)$')
-redis.call('HSET', KEYS[1]..':replicas', ARGV[1], (tonumber(beat) + 1)..'|'..ARGV[2]..'|'..seconds)
-if number ~= ARGV[2] then redis.call('PUBLISH', KEYS[1]..':news', 'r') end
+local beat, number, seconds, undrained = string.match(was, '^(%d+)|(%d+)|([^|]+)|(.*)$')
+redis.call('HSET', KEYS[1]..':replicas', ARGV[1],
+  (tonumber(beat) + 1)..'|'..ARGV[2]..'|'..seconds..'|'..ARGV[3])
+if number ~= ARGV[2] or undrained ~= ARGV[3] then redis.call('PUBLISH', KEYS[1]..':news', 'r') end
 """
     + _MUSTER
 )

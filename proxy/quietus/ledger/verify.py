@@ -75,6 +75,18 @@ def verify_chain(
         return progress.report(str(error), progress.at)
 
 
+def schema_of(path: Path) -> tuple[int, int]:
+    """The schema of a ledger, and the newest that is known here. Raises LedgerRefused, LedgerUnavailable."""
+    try:
+        with closing(open_read_only(path)) as connection:
+            if is_new(connection):
+                raise LedgerRefused("the file is empty: no ledger was ever in it")
+            (found,) = connection.execute("PRAGMA user_version").fetchone()
+            return int(found), sql.SCHEMA
+    except READ_ERRORS as error:
+        raise meaning(error)[0] from None
+
+
 def open_read_only(path: Path) -> sqlite3.Connection:
     """A connection that changes nothing. Raises LedgerUnavailable if there is no such file."""
     if not path.is_file():

@@ -1,0 +1,29 @@
+"""How far a forget came in one go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from quietus.core.erasure import Erasure
+from quietus.core.exchange import Reply
+
+
+class Stage(StrEnum):
+    """How far one drive came."""
+
+    ANSWERED = "answered"
+    SUPPRESSED = "suppressed"
+    """The store cannot forget this: it is kept from every answer, and nothing was sent."""
+    UNCLEAR = "unclear"
+    BARRIER = "barrier"
+    LEDGER = "ledger"
+
+
+@dataclass(frozen=True, slots=True)
+class Driven:
+    """The outcome of one drive; `reply` is the store's answer where there was one."""
+
+    stage: Stage
+    erasure: Erasure
+    reply: Reply | None = None

@@ -170,10 +170,7 @@ def assemble(around: Surroundings) -> Parts:
     flights = Flights(clock, around.new_id)
     timetable = Timetable(erasures, around.entropy)
     sharing = _sharing(around, erasures, flights, timetable)
-    prober = Prober(
-        around.profile, around.upstream, owners, screener, clock, bounds.probes, metrics,
-        lambda: sharing.live,
-    )  # fmt: skip
+    prober = _prober(around, owners, screener, sharing)
     snapshotter = _snapshotter(around, erasures, owners, prober)
     descent = Descent(
         prober, lineage, owners, around.keyring, clock, lambda: attested(around.active.profile, clock.now())
@@ -217,6 +214,19 @@ def assemble(around: Surroundings) -> Parts:
         around.active, erasures, gateway, conversations, reconciler, timetable, forgets, flights, prober,
         snapshotter, owners, lineage, shapes, exemptions, ordering, sharing,
     )  # fmt: skip
+
+
+def _prober(around: Surroundings, owners: Owners, screener: Screener, sharing: Sharing) -> Prober:
+    return Prober(
+        around.profile,
+        around.upstream,
+        owners,
+        screener,
+        around.clock,
+        around.bounds.probes,
+        around.metrics,
+        lambda: sharing.live,
+    )
 
 
 def _sharing(

@@ -22,7 +22,7 @@ def _ledger(text: str) -> str:
         parts = urlsplit(text)
         if parts.password:
             raise ValueError("holds a password; put it in a file and name that as `ledger.password_file`")
-        if not parts.hostname and not parts.path:
+        if not parts.hostname and "host=" not in parts.query:
             raise ValueError(f"names no server; write it like {scheme}://HOST")
         return text
     raise ValueError(

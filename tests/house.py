@@ -58,7 +58,7 @@ LAYERS: dict[str, set[str]] = {
     "gauges": WHOLE,
     "reloading": WHOLE,
     "adapters": HELD | ENGINE,
-    "admin": WHOLE | {"stubs"},
+    "admin": WHOLE | {"adapters", "stubs"},
     "wires": WHOLE | {"adapters"},
     "stubs": set(),
     "legacy": {"core", "ports", "stubs"},

@@ -1,7 +1,11 @@
-"""The admin API: its routes, put together over what it works with. It runs on a port of its own."""
+"""The admin API: its routes, put together over what it works with. It runs on a port of its own.
+
+The same port takes the API's gRPC side (`rpc`).
+"""
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
@@ -11,6 +15,7 @@ from quietus.acts import Acts
 from quietus.admin import acting, demanding, health, openapi, ordering, reading
 from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, Handler, guard
 from quietus.admin.office import OFFICE, Office
+from quietus.admin.rpc_server import RpcServer
 from quietus.admin.tokens import Tokens, load_tokens
 from quietus.assembly import Parts
 from quietus.demands import Demands
@@ -101,7 +106,9 @@ class AdminServer:
         tokens, self.token = load_tokens(settings)
         self._app = build(parts, metrics, tokens, settings.admin)
         self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False)
+        self._rpc = RpcServer(parts.erasures)
         self._port = 0
+        self._server: asyncio.Server | None = None
         self._probes_at = settings.health.listen
         self._probes = web.AppRunner(health.build_probes(parts), access_log=None, handle_signals=False)
         self._metrics_at = settings.metrics.listen
@@ -111,8 +118,13 @@ class AdminServer:
         """Listens. Raises OSError when the address is taken."""
         host, port = address(self._settings.listen)
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port).start()
-        self._port = int(self._runner.addresses[0][1])
+        await self._rpc.start(self._runner)
+        make = self._runner.server
+        assert make is not None
+        # One port for both: what does not begin like gRPC is HTTP.
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(lambda: self._rpc.sharing.around(make), host, port)
+        self._port = int(self._server.sockets[0].getsockname()[1])
         if self._metrics_at is not None:
             await self._metrics.setup()
             await web.TCPSite(self._metrics, *address(self._metrics_at)).start()
@@ -131,6 +143,9 @@ class AdminServer:
 
     async def stop(self) -> None:
         """Stops listening and closes what is open."""
+        if self._server is not None:
+            self._server.close()
+        await self._rpc.stop()
         await self._runner.cleanup()
         await self._metrics.cleanup()
         await self._probes.cleanup()

@@ -34,7 +34,7 @@ quietus.io/status: injected
 {{- end }}
 
 {{- define "quietus.sidecar.podSecurity" -}}
-{{- if or .Values.sidecar.keysSecret .Values.sidecar.credentialsSecret -}}
+{{- if or .Values.sidecar.keysSecret .Values.sidecar.credentialsSecret .Values.sidecar.ledgerPasswordSecret -}}
 fsGroup: 65532
 fsGroupChangePolicy: OnRootMismatch
 {{- end }}
@@ -44,7 +44,7 @@ fsGroupChangePolicy: OnRootMismatch
 {{- define "quietus.sidecar.side" -}}
 {{- $s := .Values.sidecar -}}
 {{- if $s.listen }}{{ $s.listen }}
-{{- else if regexMatch "^https?://(127\\.|localhost([:/]|$)|\\[::1\\])" $s.upstream }}pod
+{{- else if regexMatch "^(https?://)?(127\\.|localhost([:/]|$)|\\[::1\\])" ($s.upstream | default $s.grpcUpstream) }}pod
 {{- else }}loopback
 {{- end }}
 {{- end }}
@@ -53,7 +53,7 @@ fsGroupChangePolicy: OnRootMismatch
 {{- define "quietus.sidecar.check" -}}
 {{- $s := .Values.sidecar -}}
 {{- if not $s.profile }}{{ fail "sidecar.profile: name a profile that ships (quietus profile list), or configmap/NAME/KEY" }}{{ end }}
-{{- if not $s.upstream }}{{ fail "sidecar.upstream: say where the store is, such as http://127.0.0.1:8000" }}{{ end }}
+{{- if not (or $s.upstream $s.grpcUpstream) }}{{ fail "sidecar.upstream: say where the store is, such as http://127.0.0.1:8000, or name sidecar.grpcUpstream" }}{{ end }}
 {{- if and (eq $s.ledger "memory") (ne $s.policy "observe") }}
 {{- fail "sidecar.ledger: a ledger in memory forgets with the pod who was erased; name claim/NAME, volume/NAME or secret/NAME, or use the policy observe" }}
 {{- end }}
@@ -86,8 +86,14 @@ fsGroupChangePolicy: OnRootMismatch
   env:
     - {name: QUIETUS_STORE__NAME, value: {{ $s.store | quote }}}
     - {name: QUIETUS_STORE__PROFILE, value: {{ include "quietus.sidecar.document" (dict "kind" "profile" "value" $s.profile) | quote }}}
+    {{- if $s.upstream }}
     - {name: QUIETUS_STORE__HTTP__UPSTREAM, value: {{ $s.upstream | quote }}}
     - {name: QUIETUS_STORE__HTTP__LISTEN, value: {{ printf "%s:%v" (eq $side "pod" | ternary "0.0.0.0" "127.0.0.1") $s.port | quote }}}
+    {{- end }}
+    {{- if $s.grpcUpstream }}
+    - {name: QUIETUS_STORE__GRPC__UPSTREAM, value: {{ $s.grpcUpstream | quote }}}
+    - {name: QUIETUS_STORE__GRPC__LISTEN, value: {{ printf "%s:%v" (eq $side "pod" | ternary "0.0.0.0" "127.0.0.1") $s.grpcPort | quote }}}
+    {{- end }}
     - {name: QUIETUS_POLICY, value: {{ include "quietus.sidecar.document" (dict "kind" "policy" "value" $s.policy) | quote }}}
     - {name: QUIETUS_ADMIN__LISTEN, value: {{ printf "127.0.0.1:%v" $s.adminPort | quote }}}
     - {name: QUIETUS_HEALTH__LISTEN, value: {{ printf "0.0.0.0:%v" $s.probePort | quote }}}
@@ -101,16 +107,30 @@ fsGroupChangePolicy: OnRootMismatch
     {{- else }}
     - {name: QUIETUS_LEDGER__URL, value: "sqlite:////var/lib/quietus/ledger.db"}
     {{- end }}
+    {{- if $s.ledgerPasswordSecret }}
+    - {name: QUIETUS_LEDGER__PASSWORD_FILE, value: /var/run/quietus/ledger/password}
+    {{- end }}
     {{- if $s.keysSecret }}
     - {name: QUIETUS_KEYS__FILE, value: /var/run/quietus/keys/keys.json}
     - {name: QUIETUS_ADMIN__TOKEN_FILE, value: /var/run/quietus/keys/admin.token}
     {{- end }}
     {{- if $s.credentialsSecret }}
-    - {name: QUIETUS_STORE__HTTP__HEADERS, value: '{"Authorization": {"file": "/var/run/quietus/credentials/authorization"}}'}
-    - {name: QUIETUS_STORE__HTTP__INJECT_HEADERS, value: '{"Authorization": {"file": "/var/run/quietus/credentials/authorization"}}'}
+    {{- range $wire := list "HTTP" "GRPC" }}
+    {{- if eq $wire "HTTP" | ternary $s.upstream $s.grpcUpstream }}
+    {{- /* Names of metadata are lower case in gRPC. */}}
+    {{- $header := dict (eq $wire "HTTP" | ternary "Authorization" "authorization") (dict "file" "/var/run/quietus/credentials/authorization") | mustToJson }}
+    - {name: QUIETUS_STORE__{{ $wire }}__HEADERS, value: {{ $header | quote }}}
+    - {name: QUIETUS_STORE__{{ $wire }}__INJECT_HEADERS, value: {{ $header | quote }}}
+    {{- end }}
+    {{- end }}
     {{- end }}
   ports:
+    {{- if $s.upstream }}
     - {name: quietus-data, containerPort: {{ $s.port }}, protocol: TCP}
+    {{- end }}
+    {{- if $s.grpcUpstream }}
+    - {name: quietus-grpc, containerPort: {{ $s.grpcPort }}, protocol: TCP}
+    {{- end }}
     - {name: quietus-probes, containerPort: {{ $s.probePort }}, protocol: TCP}
     - {name: quietus-metrics, containerPort: {{ $s.metricsPort }}, protocol: TCP}
   startupProbe:
@@ -140,6 +160,9 @@ fsGroupChangePolicy: OnRootMismatch
     {{- else if eq $kind "volume" }}
     - {name: {{ $name | quote }}, mountPath: /var/lib/quietus}
     {{- end }}
+    {{- if $s.ledgerPasswordSecret }}
+    - {name: quietus-password, mountPath: /var/run/quietus/ledger, readOnly: true}
+    {{- end }}
     {{- if $s.keysSecret }}
     - {name: quietus-keys, mountPath: /var/run/quietus/keys, readOnly: true}
     {{- end }}
@@ -159,6 +182,9 @@ fsGroupChangePolicy: OnRootMismatch
 - {name: quietus-tmp, emptyDir: {medium: Memory, sizeLimit: 16Mi}}
 {{- if hasPrefix "claim/" $s.ledger }}
 - {name: quietus-ledger, persistentVolumeClaim: {claimName: {{ index (splitList "/" $s.ledger) 1 | quote }}}}
+{{- end }}
+{{- if $s.ledgerPasswordSecret }}
+- {name: quietus-password, secret: {secretName: {{ $s.ledgerPasswordSecret | quote }}, defaultMode: 0440}}
 {{- end }}
 {{- if $s.keysSecret }}
 - {name: quietus-keys, secret: {secretName: {{ $s.keysSecret | quote }}, defaultMode: 0440}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any, Final
 
 from quietus.inject.wishes import InjectorSettings, SidecarWish
@@ -12,6 +13,7 @@ OWNER: Final = 65532
 """User and group of the image."""
 KEYS: Final = "/var/run/quietus/keys"
 CREDENTIALS: Final = "/var/run/quietus/credentials"
+PASSWORD: Final = "/var/run/quietus/ledger"
 LEDGER: Final = "/var/lib/quietus"
 DOCUMENTS: Final = "/etc/quietus"
 _CONFIG_MAP: Final = "configmap/"
@@ -29,9 +31,13 @@ def container(settings: InjectorSettings, wish: SidecarWish) -> Json:
         "env": _environment(wish),
         "ports": [
             {"name": f"quietus-{name}", "containerPort": port, "protocol": "TCP"}
-            for name, port in (
-                ("data", wish.port), ("probes", wish.probe_port), ("metrics", wish.metrics_port)
+            for name, port, there in (
+                ("data", wish.port, wish.upstream),
+                ("grpc", wish.grpc_port, wish.grpc_upstream),
+                ("probes", wish.probe_port, "always"),
+                ("metrics", wish.metrics_port, "always"),
             )
+            if there
         ],
         **_probes(wish),
         "resources": wish.resources.model_dump(),
@@ -59,7 +65,7 @@ def volumes(wish: SidecarWish) -> list[Json]:
     made: list[Json] = [{"name": "quietus-tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}]
     if kind == "claim":
         made.append({"name": "quietus-ledger", "persistentVolumeClaim": {"claimName": name}})
-    for use, secret in (("keys", wish.keys_secret), ("credentials", wish.credentials_secret)):
+    for use, secret in _secrets(wish):
         if secret:
             made.append({"name": f"quietus-{use}", "secret": {"secretName": secret, "defaultMode": 0o440}})
     for use, document in (("profile", wish.profile), ("policy", wish.policy)):
@@ -70,7 +76,22 @@ def volumes(wish: SidecarWish) -> list[Json]:
 
 def needs_group(wish: SidecarWish) -> bool:
     """Whether something is mounted that only the pod's group may read."""
-    return bool(wish.keys_secret or wish.credentials_secret)
+    return any(secret for _, secret in _secrets(wish))
+
+
+def _secrets(wish: SidecarWish) -> tuple[tuple[str, str], ...]:
+    return (
+        ("password", wish.ledger_password_secret),
+        ("keys", wish.keys_secret),
+        ("credentials", wish.credentials_secret),
+    )
+
+
+def _upstreams(wish: SidecarWish) -> Iterator[tuple[str, str, int]]:
+    if wish.upstream:
+        yield "HTTP", wish.upstream, wish.port
+    if wish.grpc_upstream:
+        yield "GRPC", wish.grpc_upstream, wish.grpc_port
 
 
 def _environment(wish: SidecarWish) -> list[Json]:
@@ -79,8 +100,11 @@ def _environment(wish: SidecarWish) -> list[Json]:
     plain = {
         "STORE__NAME": wish.store,
         "STORE__PROFILE": _document("profile", wish.profile),
-        "STORE__HTTP__UPSTREAM": wish.upstream,
-        "STORE__HTTP__LISTEN": f"{host}:{wish.port}",
+        **{
+            f"STORE__{wire}__{key}": value
+            for wire, upstream, port in _upstreams(wish)
+            for key, value in (("UPSTREAM", upstream), ("LISTEN", f"{host}:{port}"))
+        },
         "POLICY": _document("policy", wish.policy),
         "ADMIN__LISTEN": f"127.0.0.1:{wish.admin_port}",
         "HEALTH__LISTEN": f"0.0.0.0:{wish.probe_port}",
@@ -93,13 +117,18 @@ def _environment(wish: SidecarWish) -> list[Json]:
     if kind == "secret":
         reference = {"secretKeyRef": {"name": name, "key": "url"}}
         made.append({"name": "QUIETUS_LEDGER__URL", "valueFrom": reference})
+    if wish.ledger_password_secret:
+        made.append({"name": "QUIETUS_LEDGER__PASSWORD_FILE", "value": f"{PASSWORD}/password"})
     if wish.keys_secret:
         made.append({"name": "QUIETUS_KEYS__FILE", "value": f"{KEYS}/keys.json"})
         made.append({"name": "QUIETUS_ADMIN__TOKEN_FILE", "value": f"{KEYS}/admin.token"})
     if wish.credentials_secret:
-        header = json.dumps({"Authorization": {"file": f"{CREDENTIALS}/authorization"}})
-        made.append({"name": "QUIETUS_STORE__HTTP__HEADERS", "value": header})
-        made.append({"name": "QUIETUS_STORE__HTTP__INJECT_HEADERS", "value": header})
+        for wire, _, _ in _upstreams(wish):
+            # Names of metadata are lower case in gRPC.
+            name = "Authorization" if wire == "HTTP" else "authorization"
+            header = json.dumps({name: {"file": f"{CREDENTIALS}/authorization"}}, separators=(",", ":"))
+            made.append({"name": f"QUIETUS_STORE__{wire}__HEADERS", "value": header})
+            made.append({"name": f"QUIETUS_STORE__{wire}__INJECT_HEADERS", "value": header})
     return made
 
 
@@ -132,8 +161,8 @@ def _mounts(wish: SidecarWish) -> list[Json]:
     made: list[Json] = [{"name": "quietus-tmp", "mountPath": "/tmp"}]
     if kind in ("claim", "volume"):
         made.append({"name": "quietus-ledger" if kind == "claim" else name, "mountPath": LEDGER})
-    read = [("keys", KEYS, wish.keys_secret != "")]
-    read.append(("credentials", CREDENTIALS, wish.credentials_secret != ""))
+    places = {"password": PASSWORD, "keys": KEYS, "credentials": CREDENTIALS}
+    read = [(use, places[use], secret != "") for use, secret in _secrets(wish)]
     read += [(use, f"{DOCUMENTS}/{use}", document.startswith(_CONFIG_MAP))
              for use, document in (("profile", wish.profile), ("policy", wish.policy))]  # fmt: skip
     for use, path, there in read:

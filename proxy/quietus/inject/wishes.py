@@ -62,6 +62,13 @@ def _upstream(text: str) -> str:
     return text
 
 
+def _grpc_upstream(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if text and (not host or not port.isdigit() or re.search(r"[\s/@]", host)):
+        raise ValueError("is not HOST:PORT; write it like 127.0.0.1:19530")
+    return text
+
+
 Port = Annotated[int, Field(ge=1, le=65535)]
 SecretName = Annotated[str, Field(pattern=rf"^(|{_NAME})$")]
 Document = Annotated[str, AfterValidator(_document)]
@@ -88,11 +95,14 @@ class SidecarWish(_Block):
     profile: Document = ""
     policy: Document = "observe"
     upstream: Annotated[str, AfterValidator(_upstream)] = ""
+    grpc_upstream: Annotated[str, AfterValidator(_grpc_upstream)] = ""
     listen: Literal["", "loopback", "pod"] = ""
     ledger: Annotated[str, AfterValidator(_kept)] = "memory"
+    ledger_password_secret: SecretName = ""
     keys_secret: SecretName = ""
     credentials_secret: SecretName = ""
     port: Port = 8700
+    grpc_port: Port = 8701
     admin_port: Port = 8710
     probe_port: Port = 8711
     metrics_port: Port = 8712
@@ -104,13 +114,15 @@ class SidecarWish(_Block):
         """`pod` (beside the store: reached from outside) or `loopback` (beside an agent)."""
         if self.listen:
             return self.listen
-        host = urlsplit(self.upstream).hostname or ""
+        host = urlsplit(self.upstream or f"//{self.grpc_upstream}").hostname or ""
         return "pod" if host == "localhost" or host == "::1" or host.startswith("127.") else "loopback"
 
     @property
     def ports(self) -> tuple[int, ...]:
         """All that it listens on."""
-        return (self.port, self.admin_port, self.probe_port, self.metrics_port)
+        wires = ((self.port, self.upstream), (self.grpc_port, self.grpc_upstream))
+        data = tuple(port for port, upstream in wires if upstream)
+        return (*data, self.admin_port, self.probe_port, self.metrics_port)
 
 
 class InjectorSettings(_Block):
@@ -168,7 +180,7 @@ def check(wish: SidecarWish) -> None:
     """Refuses what would not be safe, or could not run. Raises InjectionRefused."""
     if not wish.profile:
         raise InjectionRefused(f"set the annotation {DOMAIN}/profile: one that ships, or configmap/NAME/KEY")
-    if not wish.upstream:
+    if not wish.upstream and not wish.grpc_upstream:
         raise InjectionRefused(
             f"set the annotation {DOMAIN}/upstream to where the store is, such as http://127.0.0.1:8000"
         )
@@ -184,8 +196,8 @@ def check(wish: SidecarWish) -> None:
         )
     if len(set(wish.ports)) < len(wish.ports):
         raise InjectionRefused("two of the sidecar's ports are the same; change one")
-    parts = urlsplit(wish.upstream)
-    if wish.side == "pod" and not wish.listen and parts.port in wish.ports:
+    stores = {urlsplit(wish.upstream).port, urlsplit(f"//{wish.grpc_upstream}").port}
+    if wish.side == "pod" and not wish.listen and stores & set(wish.ports):
         raise InjectionRefused(f"the store and the sidecar use the same port; set {DOMAIN}/port to another")
 
 

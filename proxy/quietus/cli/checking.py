@@ -1,4 +1,4 @@
-"""Commands that look at documents and ledgers: `check`, `profile`, `ledger verify`."""
+"""Commands that look at documents: `check`, `profile`."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from rich.text import Text
 
 from quietus import policies, policy_cases
 from quietus.app import SystemClock
-from quietus.cli.root import NO, USAGE, fail, guarded, say, screen, told
+from quietus.cli.root import NO, USAGE, guarded, say, screen, told
 from quietus.cli.trying import profile_try
 from quietus.config import load
 from quietus.documents import DocumentError, read
-from quietus.ledger.verify import verify_chain
-from quietus.ports import LedgerError
 from quietus.profiles.faults import Fault, ProfileError
 from quietus.profiles.loader import find_profile, load_profile, shipped_names
-from quietus.settings import sqlite_path
 from quietus.trials import TrialFault, as_dict, found_trial, standing
 
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -181,50 +178,6 @@ def profile_show(
     })  # fmt: skip
 
 
-def ledger_verify(
-    ledger: Annotated[str | None, typer.Argument(help="sqlite:///PATH, or the path itself.")] = None,
-    config: Annotated[Path | None, typer.Option("--config", "-c", help="Takes the ledger from it.")] = None,
-    head_file: Annotated[Path | None, typer.Option(help="Where its newest head is kept.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> None:
-    """Check the hash chain of a ledger, offline and read-only.
-
-    Examples:
-
-      quietus ledger verify sqlite:///quietus.db
-
-      quietus ledger verify --config quietus.yaml
-    """
-    path, head = _ledger(ledger, config, head_file)
-    try:
-        report = verify_chain(path, head_file=head)
-    except LedgerError as error:
-        fail(str(error))
-    if json:
-        told_head = {"number": report.head.number, "hash": report.head.hash} if report.head else None
-        found = {"ok": report.ok, "events": report.events, "head": told_head}
-        say({**found, "at": report.at, "fault": report.fault})
-    elif report.ok and report.head is not None:
-        screen().print(
-            Text.assemble(("ok  ", "green"), f"{report.events} events, head {report.head.hash[:16]}, {path}")
-        )
-    else:
-        screen().print(Text.assemble(("no  ", "red"), f"event {report.at}: {report.fault}"))
-    raise typer.Exit(0 if report.ok else NO)
-
-
-def _ledger(ledger: str | None, config: Path | None, head: Path | None) -> tuple[Path, Path | None]:
-    if ledger is not None:
-        return (sqlite_path(ledger) if ledger.startswith("sqlite:") else Path(ledger)), head
-    settings = guarded(lambda: load(config, {} if config else _ANY_STORE)).ledger
-    if settings.path is None:
-        fail("a ledger in memory leaves nothing to verify; name a file")
-    return settings.path, head or settings.head_file
-
-
-_ANY_STORE: Final = {"store.profile": "none", "store.http.upstream": "http://localhost"}
-
-
 def register(app: typer.Typer) -> None:
     """Adds these commands."""
     app.command()(check)
@@ -233,6 +186,3 @@ def register(app: typer.Typer) -> None:
     profile.command("show")(profile_show)
     profile.command("try")(profile_try)
     app.add_typer(profile, name="profile")
-    ledger = typer.Typer(help="The ledger, offline.", no_args_is_help=True)
-    ledger.command("verify")(ledger_verify)
-    app.add_typer(ledger, name="ledger")

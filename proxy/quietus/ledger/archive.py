@@ -19,7 +19,7 @@ from typing import Any, Final
 from quietus.core.events import Draft, EventType, scope_from_facts
 from quietus.core.fingerprint import Mark
 from quietus.core.scope import Wild
-from quietus.ledger import files
+from quietus.ledger import files, sql
 from quietus.ledger.chain import LEDGER
 from quietus.ledger.faults import READ_ERRORS, meaning
 from quietus.ledger.verify import VerifyReport, open_read_only, verify_chain
@@ -50,6 +50,9 @@ def back_up(
     files.create(part)
     try:
         with closing(open_read_only(ledger)) as source, closing(sqlite3.connect(part)) as copy:
+            # A reading transaction holds one moment: else each write would make the copy begin again.
+            source.execute("BEGIN")
+            source.execute(sql.LAST_NUMBER).fetchone()
             source.backup(copy, pages=PAGES, progress=lambda _, left, of: progress(of - left, of))
             if not secrets:
                 copy.execute("DELETE FROM secrets")

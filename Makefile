@@ -48,6 +48,8 @@ docs: $(VENV)/test.stamp  ## write what is generated: docs/requirements.md and t
 proto: $(VENV)/test.stamp  ## write the messages of proto/ as Python, and check the style of the .proto files
 	$(BIN)/buf lint proto
 	$(BIN)/python scripts/proto.py
+	$(BIN)/buf breaking proto --against proto/promised.binpb
+	$(BIN)/buf build proto -o proto/promised.binpb
 
 chart: $(VENV)/deploy.stamp  ## write the chart's README, the dashboards and the rules anew
 	$(BIN)/python scripts/chart.py

@@ -27,8 +27,9 @@ def recalls(pytestconfig: pytest.Config) -> int:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The figures, after a run that passed as well as after one that did not."""
-    for report in [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]:
-        for name, text in report.user_properties:
-            if name == "simulation":
-                terminalreporter.section("simulation")
-                terminalreporter.write_line(text)
+    reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
+    lines = [text for report in reports for name, text in report.user_properties if name == "simulation"]
+    if lines:
+        terminalreporter.section("simulation")
+    for line in lines:
+        terminalreporter.write_line(line)

@@ -129,7 +129,7 @@ class Planner:
             plan.network[name] = rng.choice((0.02, 0.05, 0.15))
         plan.ledger_delay = rng.choice((0.0, 0.0, 0.01, 0.3, 1.5))
         plan.hasty = rng.random() < 0.15
-        span = rng.choice((30.0, 60.0, 120.0))
+        span = rng.choice((20.0, 40.0, 80.0))
         at, steps = 0.0, []
         for _ in range(9):
             steps.append(self._write(at))

@@ -206,7 +206,7 @@ class Simulation:
         self.network.down_until = self.network.blind_until = 0.0
         self.disk.down_until = self.disk.full_until = self.disk.delay = 0.0
         truth = self.judge.truth
-        end = self.time.elapsed + (SETTLES_WITHIN if self.plan.faithful else 40.0)
+        end = self.time.elapsed + (SETTLES_WITHIN if self.plan.faithful else 25.0)
         while self.time.elapsed < end:
             self.until(self.time.elapsed + 5.0)
             if self.process is not None and not any(e.unsettled for e in truth.erased.values()):

@@ -1,55 +1,47 @@
-"""Each protection is needed: without it, the seeds that pass with it fail.
+"""Each protection is needed: a plan that passes with it fails without it.
 
-A protection is switched off in one named place of `switches.py`, in this process only. What is then found is
-printed as a table: protection, leaks and other broken properties found, the first seed.
+The plans stand in `controls.yaml`, shrunk from seeds that fail so; the table over whole seeds is
+docs/negative-controls.md, written by `python -m tests.simulation --controls`. A protection is switched off in one
+named place of `switches.py`, in this process only.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
 
-from tests.simulation.many import play
-from tests.simulation.switches import PROTECTIONS
+from tests.simulation.controls import PAGE, Control, plans_of
+from tests.simulation.plan import plan_of
+from tests.simulation.run import simulate
+from tests.simulation.switches import PROTECTIONS, switched_off
 
-ENOUGH = 2
-"""Failing seeds after which a protection counts as needed; until then every seed of --seeds is played."""
-
-RARE = {
-    "barrier before forward": (13, 18),
-    "strictest over the interval": (9, 24),
-    "restart of rounds after a leak": (9, 16),
-    "compare-and-set of CLEAN": (45, 84),
-    "positive and live probe controls": (74, 261),
-    "paging of the snapshot": (14, 55),
-}
-"""The first seeds that fail without a protection that few seeds need: they are played first, to save time."""
+SHORT = 60
+"""Recalls in the seeds that are played when a change of the product has made a shrunk plan harmless."""
+TRIED = 60
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", PROTECTIONS)
-def test_without_it_the_same_seeds_fail(
-    name: str, seeds: int, recalls: int, record_property: Any
-) -> None:
-    found: Counter[str] = Counter()
-    failing: list[int] = []
-    played = 0
-    order = sorted(range(seeds), key=lambda seed: seed not in RARE.get(name, ()))
-    for outcome in play(order, recalls, name):
-        played += 1
-        if outcome.findings:
-            failing.append(outcome.seed)
-            found.update(finding.property for finding in outcome.findings)
-        if len(failing) >= ENOUGH:
+def test_without_it_plans_fail_that_pass_with_it(name: str, record_property: Any) -> None:
+    control = Control(name)
+    plans = plans_of(name)
+    assert plans, "controls.yaml has no plan for it: python -m tests.simulation --controls --off ..."
+    for plan in [*plans, *(plan_of(seed, SHORT) for seed in range(TRIED))]:
+        with switched_off(name):
+            control.add(plan.seed, simulate(plan).findings)
+        if control.failing:
             break
-    leaks = sum(found[kind] for kind in ("leak", "inside", "held_back"))
-    others = ", ".join(f"{kind} {number}" for kind, number in found.most_common() if kind not in
-                       ("leak", "inside", "held_back"))  # fmt: skip
-    first = min(failing, default=None)
-    record_property(
-        "simulation",
-        f"{name:34} leaks {leaks:3}  first seed {first}  ({len(failing)} of {played} seeds) {others}",
-    )
-    assert failing, f"nothing fails in {played} seeds without: {name}"
+    assert control.failing, f"nothing fails in {control.played} plans without: {name}"
+    kept = simulate(plan).findings
+    assert not kept, "with the protection on:\n" + "\n".join(map(str, kept))
+    found = ", ".join(f"{kind} {number}" for kind, number in control.found.most_common())
+    record_property("simulation", f"without {name:32} {found} (from seed {control.failing[0]})")
+
+
+def test_the_page_tells_of_every_protection() -> None:
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    rows = {cells[1].strip(): cells for line in lines[1:] if (cells := line.split("|"))}
+    assert list(rows) == list(PROTECTIONS), "run: make docs-controls"
+    silent = [name for name, cells in rows.items() if cells[4].strip() == "none"]
+    assert not silent, f"the page shows no seed that fails without {silent}"

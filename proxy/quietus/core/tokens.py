@@ -66,7 +66,7 @@ def _tokens(plain: str) -> Iterator[str]:
         yield "mail:" + email.strip(".-+")
     for account in _ACCOUNT.findall(plain):
         value = account.replace(" ", "")
-        if sum(c.isdigit() for c in value) >= 8:
+        if sum(map(str.isdigit, value)) >= 8:
             yield "id:" + value
     for number in _NUMBER.findall(plain):
         if _tells(number):
@@ -74,9 +74,11 @@ def _tokens(plain: str) -> Iterator[str]:
     for spoken in _SPOKEN.findall(plain):
         yield _numbered("".join(_SPELLED[word] for word in re.findall(_DIGIT_WORD, spoken)))
     for name in _ID.findall(plain):
-        digits = sum(c.isdigit() for c in name)
-        size = sum(c.isalnum() for c in name)
-        if digits == size or digits < 4 or size < 5 or _QUANTITY.fullmatch(name):
+        digits = sum(map(str.isdigit, name))
+        if digits < 4:
+            continue
+        size = sum(map(str.isalnum, name))
+        if digits == size or size < 5 or _QUANTITY.fullmatch(name):
             continue
         yield "id:" + re.sub(r"[-_/]", "", name)
 

@@ -183,7 +183,8 @@ class Replicas:
         self._erasures.lapses_at = asked + self._seconds * (1 - MARGIN)
 
     def _check(self, muster: Muster, number: int, known: str) -> None:
-        if muster.head.number < number or (muster.head.number == number and muster.head.hash != known):
+        head = muster.head
+        if head.number < number or (known and head.number == number and head.hash != known):
             raise LedgerBehind(
                 "the ledger is older than what this replica has seen of it, or another one: restore the one "
                 "that was in use, then restart Quietus"

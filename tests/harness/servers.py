@@ -148,6 +148,10 @@ class Postgresql:
                 stdout=out, stderr=out, cwd=self.folder, **self._as(),
             )  # fmt: skip
         _until_reachable(self.port, self.process, log)
+        ready = [self._binary("pg_isready"), "-h", "127.0.0.1", "-p", str(self.port), "-t", "60"]
+        end = time.monotonic() + STARTING
+        while subprocess.run(ready, capture_output=True).returncode:
+            assert time.monotonic() < end, log.read_text()[-2000:]
         return self
 
     @property

@@ -26,6 +26,7 @@ from quietus.config import load
 from quietus.flights import Flights
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.logs import setup
+from tests.replicas.unsafe import switch_off
 
 
 def die() -> None:
@@ -35,6 +36,8 @@ def die() -> None:
 def arm(point: str) -> None:
     """Puts the kill where it is to happen."""
     when, _, event = point.partition(":")
+    if when == "unsafe" and switch_off(event):
+        return
     if when == "unsafe":
         Arrivals.blocked = lambda self, flight: False  # type: ignore[method-assign]
         Arrivals._concerned = lambda self, flight: flight.concerned  # type: ignore[method-assign]

@@ -1,0 +1,31 @@
+"""What makes replicas safe, switched off one by one in a real process: the controls of the tests beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quietus.erasures import Erasures
+from quietus.replicas import Replicas
+
+
+def switch_off(what: str) -> bool:
+    """Switches off `barrier` (nobody is waited for), `second` (only at the first one) or `lease`."""
+    reach = Replicas.reach
+
+    async def alone(self: Replicas, erasure: Any, seconds: float) -> bool:
+        return await self._flights.drain(erasure.predicate, seconds)
+
+    async def first_only(self: Replicas, erasure: Any, seconds: float) -> bool:
+        if erasure.snapshotted:
+            return await alone(self, erasure, seconds)
+        return await reach(self, erasure, seconds)
+
+    if what == "barrier":
+        Replicas.reach = alone  # type: ignore[method-assign]
+    elif what == "second":
+        Replicas.reach = first_only  # type: ignore[method-assign]
+    elif what == "lease":
+        Erasures.lapsed = property(lambda self: self.lapses_at == float("-inf"))  # type: ignore[assignment, method-assign]
+    else:
+        return False
+    return True

@@ -106,7 +106,7 @@ def _spread(told: Mapping[str, Any]) -> tuple[str, ...]:
 
 def markdown(found: Mapping[str, Any]) -> str:
     """The report as Markdown."""
-    late = f"{found['recalled_after_acknowledgement']} were still recalled after the store had acknowledged them."
+    late = f"{found['recalled_after_acknowledgement']} were still recalled after the acknowledgement."
     head = f"As of {found['until']}: {found['erasures']} erasures. {late}"
     lines = [f"# Erasures since {found['since'][:10]}", "", head]
     for title, (heads, *rows) in _sections(found):
@@ -128,8 +128,10 @@ svg{width:100%;height:auto}text{font:13px system-ui,sans-serif}</style></head><b
 <h1>Erasures since $since</h1><p>As of $until: $erasures erasures. $recalled were still recalled after the
 store had acknowledged them.</p>$charts$tables</body></html>
 """)
-_BARS: Final = {"compliant": "#2a7", "settled": "#2a7", "partial": "#c90", "settling": "#c90", "requested": "#c90",
-                "leaking": "#c33", "violation": "#900", "relapsed": "#c33"}  # fmt: skip
+_BARS: Final = {
+    "compliant": "#2a7", "settled": "#2a7", "partial": "#c90", "settling": "#c90", "requested": "#c90",
+    "leaking": "#c33", "violation": "#900", "relapsed": "#c33",
+}  # fmt: skip
 
 
 def page(found: Mapping[str, Any]) -> str:

@@ -177,6 +177,10 @@ class Metrics:
             if sample.name == family.name and sample.value
         }
 
+    def announce(self, name: str, **labels: str) -> None:
+        """Shows a counter's series at 0, so that an alert on an increase sees the first one."""
+        self._child(name, "counter", labels)
+
     def render(self) -> bytes:
         """The registry in Prometheus's text format."""
         return generate_latest(self.registry)

@@ -28,6 +28,9 @@ class Counted(Protocol):
     def set(self, name: str, value: float, **labels: str) -> None:
         """Sets a gauge."""
 
+    def announce(self, name: str, **labels: str) -> None:
+        """Shows a counter's series at 0."""
+
 
 class Reloader:
     """Watches the folders (not the files: a ConfigMap swaps a symlink above them) and reloads."""
@@ -96,6 +99,11 @@ class Reloader:
         if self._metrics is None:
             return
         self._metrics.set("reload_ok", 1)
+        for surface in self._active.profile.surfaces:
+            self._metrics.announce("premature_assurance", surface=surface.name)
+            self._metrics.announce("probes", surface=surface.name, outcome="leak")
+        for route in self._active.profile.routes:
+            self._metrics.announce("unreadable_fields", route=route.name)
         if self._clock is not None:
             self._metrics.set("reload_timestamp_seconds", self._clock.now())
         for each in self._active.profile.store.attestations:

@@ -76,8 +76,8 @@ def readme() -> str:
 def files() -> dict[Path, Path]:
     """Copies in the chart, and what they are copies of."""
     found = {}
-    for kind, pattern in (("rules", "*.yaml"), ("dashboards", "*.json")):
-        for source in sorted((ROOT / "dashboards" / kind).glob(pattern)):
+    for kind, place in (("rules", "rules/*.yaml"), ("dashboards", "json/*.json")):
+        for source in sorted((ROOT / "dashboards").glob(place)):
             found[CHART / "files" / kind / source.name] = source
     return found
 

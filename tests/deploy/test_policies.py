@@ -20,14 +20,16 @@ SUPPRESSED = {
     "CKV_K8S_8": "test pods run once and end",
     "CKV_K8S_9": "test pods run once; a sidecar beside an agent has none: a shut gate must not stop it",
     "CKV2_K8S_6": "test pods live for seconds and must not be let in anywhere: that is what they test",
+    "CKV_K8S_155": "the injector keeps its own webhook's CA, and no other webhook: resourceNames says which",
     "CKV_K8S_35": "the ledger's URL comes from a Secret; passwords and keys are files",
 }
 """Checks that are not followed, each with its reason."""
 ONLY = {
     "CKV_K8S_8": ("-test-",),
-    "CKV_K8S_9": ("-test-", "Pod.default.agent"),
-    "CKV2_K8S_6": ("-test-", "Pod.default.agent"),
-    "CKV_K8S_35": ("gateway", "Pod.default.agent"),
+    "CKV_K8S_9": ("-test-", "Pod.agents.agent"),
+    "CKV2_K8S_6": ("-test-", "Pod.agents.agent"),
+    "CKV_K8S_155": ("ClusterRole", "injector"),
+    "CKV_K8S_35": ("gateway", "Pod.agents.agent"),
 }
 """Where a check may fail, if not everywhere."""
 
@@ -41,7 +43,7 @@ def manifests(folder: Path) -> Path:
         texts = [json.dumps(shape(each), sort_keys=True) for each in found]
         if not set(texts) <= seen.keys():  # a policy counts for the pods of its own release
             seen |= dict.fromkeys(texts, True)
-            name = values.stem.removesuffix("-values")
+            name = f"case-{values.stem}"
             for each in found:
                 if each["metadata"].get("namespace"):
                     each["metadata"]["namespace"] = name
@@ -51,6 +53,7 @@ def manifests(folder: Path) -> Path:
     made["spec"] = {**made["spec"], "containers": [made["spec"]["initContainers"][0]], "initContainers": [],
                     "automountServiceAccountToken": False}  # fmt: skip
     made["spec"]["containers"][0].pop("restartPolicy")
+    made["metadata"]["namespace"] = "agents"
     (folder / "sidecar.yaml").write_text(yaml.safe_dump(made))
     return folder
 

@@ -24,13 +24,12 @@ PURE = {"core", "profiles"}
 HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
-    "acts", "answers", "arrivals", "attribution", "conversing", "deciding", "demands", "erasures",
-    "conversation_ports",
-    "flights", "forgets", "forgetting", "gateway", "inquiry", "intents", "kept", "lease", "lineage", "marking",
-    "barrier", "driven", "lineage_descent", "lineage_rounds", "messages", "order_views", "ordering", "outgoing",
-    "owners", "prober", "questions", "reconciler", "recording", "release", "replicas", "restating", "roster",
-    "rounds", "shapes", "snapshots", "snapshotter",
-    "streams", "timetable", "trials", "views", "watched",
+    "acts", "answers", "arrivals", "attribution", "barrier", "conversation_ports", "conversing",
+    "deciding", "demands", "driven", "erasures", "flights", "forgets", "forgetting", "gateway",
+    "inquiry", "intents", "kept", "lease", "lineage", "lineage_descent", "lineage_rounds", "marking",
+    "messages", "order_views", "ordering", "outgoing", "owners", "prober", "questions", "reconciler",
+    "recording", "release", "replicas", "restating", "roster", "rounds", "scan", "shapes", "snapshots",
+    "snapshotter", "streams", "timetable", "trials", "views", "watched",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}

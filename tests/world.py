@@ -23,7 +23,7 @@ from quietus.legacy.faults import Faults
 from quietus.legacy.store import LegacyStore
 from quietus.metrics import Metrics
 from quietus.policies import load_policy
-from quietus.ports import Ledger, OpenReply, Permit, ReplyTooLarge, UpstreamError
+from quietus.ports import Ledger, LineageLog, OpenReply, Permit, ReplyTooLarge, UpstreamError
 from quietus.profiles.loader import load_profile
 from quietus.profiles.profile import Profile
 from quietus.views import status_view
@@ -119,6 +119,7 @@ class World:
         upstream: Any = None,
         seed: int = 0,
         bounds: Bounds = Bounds(),
+        lineage: LineageLog | None = None,
     ) -> None:
         self.clock = clock or VirtualClock()
         self.legacy = upstream.store if upstream is not None else LegacyStore(self.clock, seed, faults)
@@ -146,6 +147,7 @@ class World:
                 random.Random(seed),
                 lambda erasure, verdict: status_view(erasure, verdict=verdict),
                 bounds,
+                lineage=lineage,
             )
         )
         self._task: asyncio.Task[None] | None = None

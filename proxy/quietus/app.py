@@ -26,12 +26,13 @@ from quietus.forgetting import DeskLimits
 from quietus.gateway import GatewayLimits
 from quietus.gauges import keep_publishing, publish
 from quietus.keys import Keyring
+from quietus.ledger.lineage_file import LineageFile
 from quietus.ledger.memory import MemoryLedger
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.ledger_server import open_shared
 from quietus.metrics import Metrics
 from quietus.policies import load_policy
-from quietus.ports import Clock, Ledger, LedgerRefused
+from quietus.ports import Clock, Ledger, LedgerRefused, LineageFault
 from quietus.prober import ProbeLimits
 from quietus.profiles.loader import load_profile
 from quietus.reloading import Reloader
@@ -81,6 +82,12 @@ def open_ledger(settings: Settings) -> tuple[Ledger, Keyring]:
     return SqliteLedger(path, head_file=settings.ledger.head_file), keyring
 
 
+def lineage_file(settings: Settings) -> LineageFile | None:
+    """The file of the lineage, not opened yet; None where nothing is to be kept."""
+    path = settings.ledger.path
+    return None if path is None else LineageFile(path.with_suffix(".lineage.db"))
+
+
 def bounds_of(settings: Settings) -> Bounds:
     """The bounds that the settings name."""
     limits, timeouts = settings.limits, settings.timeouts
@@ -93,6 +100,7 @@ def bounds_of(settings: Settings) -> Bounds:
         snapshots=SnapshotLimits(limits.snapshot_records_max, limits.snapshot_seconds_max),
         replicas=settings.store.replicas,
         lease=settings.ledger.lease,
+        lineage_records=limits.lineage_records_max,
     )
 
 
@@ -127,6 +135,7 @@ class Sidecar:
             random.Random(secrets.randbits(64)),
             lambda erasure, verdict: status_view(erasure, verdict=verdict),
             bounds_of(settings),
+            lineage=lineage_file(settings),
             streams=self.client,
         ))
         self.reloader = Reloader(
@@ -144,6 +153,7 @@ class Sidecar:
         """Opens the ledger, loads it, and listens. Raises LedgerRefused, ListenerRefused, OSError."""
         await self.admin.start_probes()
         await self.parts.erasures.load()
+        await self._load_lineage()
         self.parts.timetable.start()
         self.parts.exemptions.now()
         await publish(self.parts, self.metrics)
@@ -151,6 +161,7 @@ class Sidecar:
         self._begin(self.parts.reconciler.run())
         self._begin(self.parts.ordering.run())
         self._begin(self.parts.sharing.run())
+        self._begin(self.parts.lineage.keep(self.clock))
         self._begin(keep_publishing(self.parts, self.metrics))
         self._begin(self.reloader.run())
         if (hook := self.settings.webhook) is not None:
@@ -161,6 +172,20 @@ class Sidecar:
         await self.admin.start()
         await self.listeners.start()
         self.log.info("serving", state="ready")
+
+    async def _load_lineage(self) -> None:
+        # What derived from what is evidence for verdicts; no gate depends on it, and none waits for it.
+        try:
+            await self.parts.lineage.load()
+        except LineageFault as fault:
+            self.parts.lineage.fault = str(fault)
+            self.log.error("lineage_unavailable", cause=type(fault).__name__)
+
+    async def _close_lineage(self) -> None:
+        try:
+            await self.parts.lineage.close()
+        except LineageFault as fault:
+            self.log.error("lineage_unavailable", cause=type(fault).__name__)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.ensure_future(work))
@@ -189,6 +214,7 @@ class Sidecar:
         await self.admin.stop()
         await self.client.close()
         await self.parts.sharing.stop()
+        await self._close_lineage()
         await self.parts.erasures.ledger.close()
 
 

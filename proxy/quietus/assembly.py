@@ -14,6 +14,7 @@ from quietus.barrier import Alone, Sharing
 from quietus.conversation_ports import NoStreams, Streams
 from quietus.conversing import Conversations
 from quietus.core.erasure import Erasure
+from quietus.core.events import Event, EventType
 from quietus.core.orders import Orders
 from quietus.core.policy import Policy
 from quietus.core.screening import Screener
@@ -162,7 +163,8 @@ def assemble(around: Surroundings) -> Parts:
         lambda seconds: metrics.observe("ledger_seconds", seconds, method="append"),
     )  # fmt: skip
     around = _watched(around, erasures)
-    lineage = Lineage(around.keyring, bounds.lineage_records, around.lineage)
+    lineage = Lineage(around.keyring, bounds.lineage_records, around.lineage, clock.now)
+    erasures.listen(lambda erasure, event: _let_go(lineage, erasure, event))
     owners = Owners(around.keyring, lineage)
     screener = Screener(
         erasures.gate, around.keyring.pseudonym, around.keyring.digest, around.keyring.digests
@@ -248,6 +250,12 @@ def _watched(around: Surroundings, erasures: Erasures) -> Surroundings:
         upstream=WatchedUpstream(around.upstream, lambda: not erasures.lapsed),
         streams=WatchedStreams(streams, lambda: not erasures.lapsed),
     )
+
+
+def _let_go(lineage: Lineage, erasure: Erasure, event: Event) -> None:
+    """What has settled is gone: the lineage keeps nothing of it, the tombstone does."""
+    if event.type is EventType.CLEAN and not erasure.readmitted:
+        lineage.forget(erasure.predicate, erasure.epoch)
 
 
 def _snapshotter(around: Surroundings, erasures: Erasures, owners: Owners, prober: Prober) -> Snapshotter:

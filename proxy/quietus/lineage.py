@@ -8,14 +8,14 @@ and what may be missing then caps verdicts until a scan.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from typing import Any, Final
 
-from quietus.core.lineage import PARENTS, RECORDS, Detector, Edge, Record, Records
+from quietus.core.lineage import PARENTS, RECORDS, Address, Coverage, Detector, Edge, Record, Records
 from quietus.core.lineage_form import BadForm, pack, unpack
 from quietus.core.prints import ASKED, KEPT, Prints, prints_of
-from quietus.core.scope import Scope, Wild
+from quietus.core.scope import ANY, Scope, Values, Wild
 from quietus.keys import Keyring, SealBroken, SealKey
 from quietus.ports import Clock, LineageFault, LineageLog
 
@@ -24,44 +24,26 @@ EVERY: Final = 0.5
 _BATCH: Final = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """Where a record lies, in clear: what a probe or a remedy asks with."""
-
-    key: str
-    tenant: str | None = None
-    path: tuple[str, ...] | None = None
-    capture: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much of the store the lineage knows."""
-
-    records: int
-    derived: int
-    evicted: int
-    scanned_at: float | None
-    gap: str
-    """Why it may not be whole; empty when a scan was completed and nothing was lost since."""
-
-    @property
-    def complete(self) -> bool:
-        """Whether every record that the store held is known."""
-        return not self.gap
-
-
 class Lineage:
     """The graph of records, its keys, and its place on disk."""
 
-    def __init__(self, keyring: Keyring, bound: int = RECORDS, log: LineageLog | None = None) -> None:
+    def __init__(
+        self,
+        keyring: Keyring,
+        bound: int = RECORDS,
+        log: LineageLog | None = None,
+        now: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """`now` gives Unix seconds: when something was lost, and when a scan began."""
         self.records = Records(bound)
         self.log = log
-        self.scanned_at: float | None = None
-        self.unclean = False
-        """The last process ended without writing down all that it had learned."""
         self.fault = ""
         """Why what was learned could not be written down last time."""
+        self.checkpoint: dict[str, Any] | None = None
+        """Where a scan that was broken off goes on."""
+        self._now = now
+        self._scanned: dict[str, float] = {}
+        self._lost: dict[str, Any] = {"at": -1.0, "why": ""}
         self._keyring = keyring
         self._said: dict[str, Any] = {}
         halves = (keyring.digest("lineage-address", b"1"), keyring.digest("lineage-address", b"2"))
@@ -112,9 +94,19 @@ class Lineage:
             address=sealed,
         )
         if record != known:
-            self.records.put(record)
+            self._put(record)
         if prints:
             self.records.held(record, prints)
+
+    def _put(self, record: Record) -> None:
+        before = self.records.evicted
+        self.records.put(record)
+        if self.records.evicted > before:
+            self._lose("records were let go at the bound")
+
+    def _lose(self, why: str) -> None:
+        self._lost = {"at": self._now(), "why": why}
+        self._said["lost"] = self._lost
 
     def prints(self, texts: tuple[str, ...]) -> list[Prints]:
         """The prints of the texts of one record."""
@@ -130,7 +122,7 @@ class Lineage:
         base = known or record
         sealed = base.address or self.seal(record.name, address)
         found = replace(base, parents=tuple(edges.values())[:PARENTS], address=sealed)
-        self.records.put(found)
+        self._put(found)
         return found
 
     def held(self, predicate: Scope) -> list[Record]:
@@ -139,35 +131,49 @@ class Lineage:
             return []
         return [r for r in self.records.of_subjects(predicate.subject) if _inside(r, predicate)]
 
-    def forget(self, predicate: Scope) -> int:
-        """Lets go of every record that surely belonged to what was erased; how many."""
-        held = self.held(predicate)
+    def forget(self, predicate: Scope, epoch: int) -> int:
+        """Lets go of every record that surely belonged to what was erased at that gate epoch; how many."""
+        held = [record for record in self.held(predicate) if record.born <= epoch]
         for record in held:
             self.records.drop(record.name)
         return len(held)
 
     # --- coverage ------------------------------------------------------------------------------
 
-    def coverage(self) -> Coverage:
-        """How much is known now, and what is missing."""
+    def coverage(self, tenant: Values = ANY) -> Coverage:
+        """How much is known now of a tenant (digested; ANY: of all), and what is missing."""
+        at = self._scanned.get("")
+        if not isinstance(tenant, Wild):
+            own = [self._scanned.get(each.hex()) for each in tenant if isinstance(each, bytes)]
+            times = [each for each in own if each is not None]
+            if times and len(times) == len(own):
+                at = max(min(times), at if at is not None else 0.0)
         gap = ""
-        if self.scanned_at is None:
+        if at is None:
             gap = "no scan has gone through what the store held before"
-        elif self.records.evicted:
-            gap = "records were let go at the bound"
-        elif self.unclean:
-            gap = "the process ended without writing down all that it had learned"
+        elif self._lost["at"] >= at:
+            gap = self._lost["why"]
         elif self.fault:
             gap = "what was learned could not be written down"
         derived = sum(1 for record in self.records if record.parents)
-        return Coverage(len(self.records), derived, self.records.evicted, self.scanned_at, gap)
+        return Coverage(len(self.records), derived, self.records.evicted, at, gap)
 
-    def scanned(self, at: float) -> None:
-        """A scan went through the whole store: from here what is learned is added to something whole."""
-        self.scanned_at = at
-        self.unclean = False
-        self.records.evicted = 0
-        self._said = {"scanned_at": at}
+    def scanned(self, tenant: str, began: float) -> None:
+        """A scan that began then went through a whole tenant (digest, hexadecimal; empty: through all)."""
+        self._scanned[tenant] = began
+        self.checkpoint = None
+        self._said |= {"scanned": self._scanned, "checkpoint": None}
+
+    def pause(self, checkpoint: dict[str, Any], cursor: object) -> None:
+        """Notes where a scan goes on if it is broken off; the cursor may be somebody's id, and is sealed."""
+        sealed = self._seal.seal("scan-cursor", json.dumps(cursor).encode()).hex()
+        self.checkpoint = {**checkpoint, "cursor": sealed}
+        self._said["checkpoint"] = self.checkpoint
+
+    def cursor(self) -> object:
+        """Where the scan that was broken off goes on."""
+        assert self.checkpoint is not None
+        return json.loads(self._seal.open("scan-cursor", bytes.fromhex(self.checkpoint["cursor"])))
 
     # --- on disk -------------------------------------------------------------------------------
 
@@ -177,37 +183,36 @@ class Lineage:
             return
         meta = await self.log.open(self._keyring.digest("lineage-check", b"").hex(), serving)
         self._meta(meta)
-        self.unclean = bool(meta.get("unclean"))
-        await self._read(await self.log.rows())
+        if serving and meta.get("unclean"):
+            self._lose("the process ended without writing down all that it had learned")
+        self._read(await self.log.rows())
 
     async def refresh(self) -> None:
         """Takes in what another process, a scan, has written meanwhile. Raises LineageFault."""
         if self.log is None:
             return
         rows, meta = await self.log.newer()
-        await self._read(rows)
-        if meta.get("scanned_at") != self.scanned_at:
-            self.records.evicted = 0
-            self.unclean = False
+        self._read(rows)
+        if not self._said:
             self._meta(meta)
 
     def _meta(self, meta: Mapping[str, Any]) -> None:
-        self.scanned_at = meta.get("scanned_at")
-        self.records.evicted = int(meta.get("evicted") or 0)
+        self._scanned = dict(meta.get("scanned") or {})
+        self._lost = meta.get("lost") or self._lost
+        self.checkpoint = meta.get("checkpoint")
 
-    async def _read(self, rows: list[tuple[bytes, bytes]]) -> None:
+    def _read(self, rows: list[tuple[bytes, bytes]]) -> None:
         for name, data in rows:
-            if not data:
-                self.records.drop(name, written=True)
-                continue
             try:
                 record = unpack(name, data)
             except BadForm as error:
                 raise LineageFault(f"{error}: move the lineage file away and scan again") from None
-            self.records.put(record, written=True)
-            for subject in () if isinstance(record.subject, Wild) else record.subject:
-                if record.whole and isinstance(subject, bytes):
-                    self.records.sharing.held(record.whole, subject)
+            known = self.records.get(name)
+            merged = record if known is None else _together(known, record)
+            self.records.put(merged, written=merged == record)
+            for subject in () if isinstance(merged.subject, Wild) else merged.subject:
+                if merged.whole and isinstance(subject, bytes):
+                    self.records.sharing.held(merged.whole, subject)
 
     async def write(self) -> int:
         """Writes down what is new; how many records. Raises LineageFault; it is then still new."""
@@ -216,15 +221,15 @@ class Lineage:
             return 0
         changed, self.records.changed = self.records.changed, {}
         rows = [(name, pack(record) if record is not None else b"") for name, record in changed.items()]
-        # What a scan in another process has said is not said again: it may be newer than what is known here.
-        meta = {**self._said, "evicted": self.records.evicted}
+        said, self._said = self._said, {}
         try:
             for start in range(0, max(len(rows), 1), _BATCH):
-                await self.log.write(rows[start : start + _BATCH], meta)
+                await self.log.write(rows[start : start + _BATCH], said)
         except LineageFault:
             self.records.changed = changed | self.records.changed
+            self._said = said | self._said
             raise
-        self.fault, self._said = "", {}
+        self.fault = ""
         return len(rows)
 
     async def keep(self, clock: Clock) -> None:
@@ -233,7 +238,7 @@ class Lineage:
             await clock.sleep(EVERY)
             try:
                 await self.refresh()
-                if self.records.changed:
+                if self.records.changed or self._said:
                     await self.write()
             except LineageFault as error:
                 self.fault = str(error)
@@ -243,6 +248,19 @@ class Lineage:
         if self.log is not None:
             await self.write()
             await self.log.close()
+
+
+def _together(known: Record, other: Record) -> Record:
+    """One record as two processes have learned of it: nothing that either knows is lost."""
+    edges = {edge.source: edge for edge in (*other.parents, *known.parents)}
+    return replace(
+        other,
+        born=max(known.born, other.born),
+        parents=tuple(edges.values())[:PARENTS],
+        whole=other.whole or known.whole,
+        prints=other.prints or known.prints,
+        address=known.address or other.address,
+    )
 
 
 def _inside(record: Record, predicate: Scope) -> bool:

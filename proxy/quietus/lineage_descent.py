@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from quietus.core.fingerprint import Mark, marks_of
-from quietus.core.lineage import DESCENDANTS, Detector, Kin, Record
+from quietus.core.lineage import DESCENDANTS, Address, Coverage, Detector, Kin, Record
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.prints import prints_of
 from quietus.core.probing import Witness
@@ -22,7 +22,7 @@ from quietus.core.scope import Scope
 from quietus.core.screening import record_name
 from quietus.core.severance import NON_RECONSTRUCTIVE, Fate, Severance, Sources, Span, decide
 from quietus.keys import Keyring
-from quietus.lineage import Address, Lineage
+from quietus.lineage import Lineage
 from quietus.owners import Owners
 from quietus.ports import Clock, UpstreamError
 from quietus.prober import Prober
@@ -88,7 +88,8 @@ class Descent:
         finally:
             work.cancel()
             timer.cancel()
-        return self._marks(snapshot.descendants), self._facts(snapshot.descendants, whole)
+        coverage = self._lineage.coverage(scope.tenant)
+        return self._marks(snapshot.descendants), facts_of(snapshot.descendants, coverage, whole)
 
     async def _follow(self, predicate: Predicate, scope: Scope, snapshot: Snapshot) -> bool:
         sources = sources_of(predicate, snapshot.witnesses)
@@ -237,26 +238,27 @@ class Descent:
                 found.update(dict.fromkeys(whole))
         return list(found)
 
-    def _facts(self, descendants: list[Descendant], whole: bool) -> dict[str, Any]:
-        fates = Counter(each.fate for each in descendants)
-        coverage = self._lineage.coverage()
-        gap = coverage.gap or ("" if whole else "the walk was cut short")
-        return {
-            "descendants": len(descendants),
-            "quarantined": fates[Fate.CASCADE.value] + fates[Fate.ESCALATE.value],
-            "cascaded": 0,
-            "unlinked": fates[Fate.UNLINK.value],
-            "escalated": fates[Fate.ESCALATE.value],
-            "suspected": sum(1 for each in descendants if each.detector != Detector.DECLARED.value),
-            "evicted": coverage.evicted,
-            "complete": not gap,
-            "gap": gap,
-            "nodes": [
-                {"record": f"hmac:{d.record[:16]}", "depth": d.depth, "detector": d.detector, "fate": d.fate,
-                 "reason": d.reason}
-                for d in descendants[:NODES]
-            ],
-        }  # fmt: skip
+
+def facts_of(descendants: list[Descendant], coverage: Coverage, whole: bool) -> dict[str, Any]:
+    """What the ledger keeps of the descendants: counts, and the first ones by their digests."""
+    fates = Counter(each.fate for each in descendants)
+    gap = coverage.gap or ("" if whole else "the walk was cut short")
+    return {
+        "descendants": len(descendants),
+        "quarantined": fates[Fate.CASCADE.value] + fates[Fate.ESCALATE.value],
+        "cascaded": 0,
+        "unlinked": fates[Fate.UNLINK.value],
+        "escalated": fates[Fate.ESCALATE.value],
+        "suspected": sum(1 for each in descendants if each.detector != Detector.DECLARED.value),
+        "evicted": coverage.evicted,
+        "complete": not gap,
+        "gap": gap,
+        "nodes": [
+            {"record": f"hmac:{d.record[:16]}", "depth": d.depth, "detector": d.detector, "fate": d.fate,
+             "reason": d.reason}
+            for d in descendants[:NODES]
+        ],
+    }  # fmt: skip
 
 
 def sources_of(predicate: Predicate, witnesses: Iterable[Witness]) -> Sources:

@@ -96,6 +96,9 @@ class Severing:
         there = [(each, fate) for each, fate, _ in read if fate not in gone]
         surface["cascaded"] = sum(1 for each, fate, _ in read if each.fate == LEAKING and fate in gone)
         surface["quarantined"] = sum(1 for _, fate in there if fate != Fate.UNLINK.value)
+        for each, fate, fresh in read:
+            if fate == Fate.GONE.value and not fresh:
+                self._lineage.records.drop(bytes.fromhex(each.record))
         doubtful = [each for each, fate in there if fate != Fate.UNLINK.value and each.fate != LEAKING]
         surface["escalated"] = len(doubtful)
         self._metrics.count("probes", surface=SURFACE, outcome=surface["outcome"])

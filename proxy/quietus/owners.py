@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from quietus.core.lineage import Record
+from quietus.core.lineage import Address, Record
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.scope import UNKNOWN, Paths, Scope, Values, Wild
 from quietus.core.screening import record_name
 from quietus.keys import Keyring
-from quietus.lineage import Address, Lineage
+from quietus.lineage import Lineage
 
 SETS: Final = 8192
 """Digests kept as the set that a scope takes: every row of an answer has some, mostly the same."""

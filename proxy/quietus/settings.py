@@ -212,6 +212,7 @@ class Limits(_Section):
     probes_in_flight_max: Positive = Field(default=8, description="probes at one time")
     probe_rate_per_second: Annotated[float, Field(gt=0)] = Field(default=5.0, description="probes a second, over all erasures")
     snapshot_records_max: Positive = Field(default=100_000, description="records that a snapshot reads; beyond, the verdict is capped")
+    lineage_records_max: Positive = Field(default=200_000, description="records whose owner and lineage are remembered, about a kilobyte of memory each; beyond, the oldest goes and the verdict is capped")
     snapshot_seconds_max: Annotated[float, Field(gt=0)] = Field(default=10.0, description="seconds that a snapshot may take; beyond, the verdict is capped")
 
 
@@ -227,16 +228,12 @@ class Timeouts(_Section):
     wait: Duration = Field(default=120.0, description="the longest that `Prefer: wait` and the effect `wait` hold a call")
 
 
-def _bare_url(value: Any) -> Any:
-    return {"url": value} if isinstance(value, str) else value
-
-
 class Settings(_Section):
     """Everything that can be set."""
 
     store: StoreSettings
     policy: str = Field(default="default", min_length=1, description="`default`, `strict`, `observe`, or a path")
-    ledger: Annotated[LedgerSettings, BeforeValidator(_bare_url)] = LedgerSettings()
+    ledger: Annotated[LedgerSettings, BeforeValidator(lambda given: {"url": given} if isinstance(given, str) else given)] = LedgerSettings()
     admin: AdminSettings = AdminSettings()
     keys: KeySettings = KeySettings()
     limits: Limits = Limits()

@@ -33,7 +33,9 @@ def erasure_view(
 ) -> dict[str, Any]:
     """All that is known of an erasure."""
     surfaces = [surface_view(s) for s in erasure.surfaces] or [_undone(d) for d in declared]
-    kinds = {kind: _outcomes(surfaces, kind) for kind in ("primary", "index", "cache", "derived", "graph")}
+    away = {s["name"] for s in erasure.surfaces if not s.get("applies", True)}
+    applying = [surface for surface in surfaces if surface["name"] not in away]
+    kinds = {kind: _outcomes(applying, kind) for kind in ("primary", "index", "cache", "derived", "graph")}
     rest = [outcome for kind, found in kinds.items() if kind != "primary" for outcome in found]
     counts = erasure.snapshot.get("lineage") or {}
     due = erasure.dossier.due_at(erasure.requested_at)

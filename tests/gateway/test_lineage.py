@@ -220,11 +220,12 @@ async def test_a_source_whose_owner_was_erased_is_known_by_its_owner_too() -> No
 @pytest.mark.requirement("R163", "R188")
 async def test_an_answer_that_merges_into_an_erased_id_is_refused_and_counted() -> None:
     async with short(Faults(stale_dedup=900.0)) as world:
-        await world.write("record-source-1", SOURCE, "alice", tenant="acme")
+        text = "the flat by the river has two rooms, a piano and a view of the old stone bridge"
+        await world.write("record-source-1", text, "alice", tenant="acme")
         await world.write("bobs-key-1", BOB, "bob", tenant="acme")
         await world.forget(tenant="acme", subject="alice")
         # Near enough for the store's map, and not a quote for the gate.
-        near = "alice moreau moved lyon quai voltaire middle may the in of to the in"
+        near = "a bridge, old stone of the view, and a piano, two rooms has the river by the flat"
         write = await world.write("new-1", near, "bob", tenant="acme")
         assert write.status == 409 and write.json["reason"] == "SCOPE_LAUNDERING"
         labels = {"store": "memories", "vector": "dedup_merge", "effect": "reject"}

@@ -12,11 +12,15 @@ from quietus.cli import (
     receipts,
     reports,
     running,
+    scanning,
 )
 from quietus.cli.root import app as app
 from quietus.cli.root import run
 
-for _part in (running, checking, explaining, asking, demanding, receipts, injecting, keeping, reports):
+_PARTS = (
+    running, checking, explaining, asking, demanding, receipts, scanning, injecting, keeping, reports,
+)  # fmt: skip
+for _part in _PARTS:
     _part.register(app)
 
 

@@ -41,7 +41,7 @@ class _Nowhere:
         """Nothing is open."""
 
 
-class _Mute:
+class Mute:
     """A log that keeps nothing."""
 
     def info(self, event: str, **facts: Any) -> None:
@@ -65,8 +65,8 @@ async def parts_of(settings: Settings) -> Parts:
         _Nowhere(),
         settings.store.name,
         Metrics(CollectorRegistry(), settings.store.name),
-        _Mute(),
-        _no_id,
+        Mute(),
+        no_id,
         random.Random(0),
         lambda erasure, verdict: status_view(erasure, verdict=verdict),
     ))
@@ -76,8 +76,9 @@ async def parts_of(settings: Settings) -> Parts:
     return parts
 
 
-def _no_id() -> NoReturn:
-    raise AssertionError("explain begins no erasure")
+def no_id() -> NoReturn:
+    """Where no erasure is begun, none needs an id."""
+    raise AssertionError("this command begins no erasure")
 
 
 def explained(parts: Parts, request: Request) -> dict[str, Any]:

@@ -9,8 +9,8 @@ one without sources first, and that is counted, because what is not known any mo
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -67,6 +67,34 @@ class Record:
     prints: tuple[int, ...] = ()
     address: bytes | None = None
     """How to ask the store for it, sealed. Only derived records have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a record lies, in clear: what a probe or a remedy asks with."""
+
+    key: str
+    tenant: str | None = None
+    path: tuple[str, ...] | None = None
+    capture: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the store the lineage knows."""
+
+    records: int
+    derived: int
+    evicted: int
+    scanned_at: float | None
+    """When the last scan that went through all of it began. Unix seconds."""
+    gap: str
+    """Why it may not be whole; empty when a scan was completed and nothing was lost since."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every record that the store held is known."""
+        return not self.gap
 
 
 class Kin(NamedTuple):

@@ -8,14 +8,13 @@ decides. Prints are digests keyed by the ledger's key, cut to eight bytes.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from quietus.core.fingerprint import words
+from quietus.core.folding import folded, sentences, split
 
 GRAM: Final = 5
 WINDOW: Final = 4
@@ -31,8 +30,6 @@ COUNTED: Final = 8
 """Subjects remembered of one text: enough to still count `SHARED` after some were erased."""
 TEXTS: Final = 200_000
 """Texts that are counted; at the bound the one seen longest ago goes, and counts as nobody's."""
-
-_SENTENCE_END: Final = re.compile(r"[.!?。！？\n\r]+(?=\s|$)|[\n\r。！？]")
 
 Digest = Callable[[str, bytes], bytes]
 """Keyed: (kind, data) to 16 bytes."""
@@ -55,11 +52,11 @@ def short(digest: bytes) -> int:
 
 def prints_of(text: str, digest: Digest, most: int = KEPT) -> Prints | None:
     """The prints of a text; None for one without words."""
-    sentences = [found for part in _SENTENCE_END.split(text) if (found := words(part))]
-    whole = [word for sentence in sentences for word in sentence]
+    plain = folded(text)
+    whole, parts = split(plain), sentences(plain)
     if not whole:
         return None
-    alone = sentences[:SENTENCES] if len(sentences) > 1 else []
+    alone = parts[:SENTENCES] if len(parts) > 1 else []
     return Prints(
         short(digest("text", " ".join(whole).encode())),
         tuple(dict.fromkeys(_runs(whole, digest, most))),

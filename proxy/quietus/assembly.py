@@ -14,7 +14,6 @@ from quietus.barrier import Alone, Sharing
 from quietus.conversation_ports import NoStreams, Streams
 from quietus.conversing import Conversations
 from quietus.core.erasure import Erasure
-from quietus.core.events import Event, EventType
 from quietus.core.orders import Orders
 from quietus.core.policy import Policy
 from quietus.core.screening import Screener
@@ -43,7 +42,7 @@ from quietus.recording import Log, Measures
 from quietus.release import Releaser
 from quietus.replicas import Replicas
 from quietus.rounds import Rounds
-from quietus.shapes import Shapes
+from quietus.shapes import Shapes, words_of
 from quietus.snapshotter import SnapshotLimits, Snapshotter, erased_check
 from quietus.timetable import Timetable
 from quietus.trials import Exemptions, TrialFault, TrialResult
@@ -114,13 +113,6 @@ def attested(profile: Profile, now: float) -> frozenset[str]:
     return frozenset(a.condition for a in profile.store.attestations if a.expires >= today)
 
 
-def words_of(profile: Profile) -> frozenset[str]:
-    """The literal path segments of a profile's routes: they identify nobody."""
-    return frozenset(
-        text for route in profile.routes for parameter, text in route.template.segments if not parameter
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the parts are put into: everything that differs between a process, a command and a test."""
@@ -164,7 +156,7 @@ def assemble(around: Surroundings) -> Parts:
     )  # fmt: skip
     around = _watched(around, erasures)
     lineage = Lineage(around.keyring, bounds.lineage_records, around.lineage, clock.now)
-    erasures.listen(lambda erasure, event: _let_go(lineage, erasure, event))
+    erasures.listen(lineage.noticed)
     owners = Owners(around.keyring, lineage)
     screener = Screener(
         erasures.gate, around.keyring.pseudonym, around.keyring.digest, around.keyring.digests
@@ -192,9 +184,8 @@ def assemble(around: Surroundings) -> Parts:
     inquiry = Inquiry(erasures, rounds, severing, snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
         erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy,
-        lambda erasure: around.verdict(erasure, erasures.gate.orders),
-        sharing,
-    )
+        lambda erasure: around.verdict(erasure, erasures.gate.orders), sharing,
+    )  # fmt: skip
     releaser = Releaser(
         erasures, around.profile, owners, screener, metrics, timetable.leaked, timetable.retry_after,
         lambda: around.active.policy.disclose,
@@ -250,12 +241,6 @@ def _watched(around: Surroundings, erasures: Erasures) -> Surroundings:
         upstream=WatchedUpstream(around.upstream, lambda: not erasures.lapsed),
         streams=WatchedStreams(streams, lambda: not erasures.lapsed),
     )
-
-
-def _let_go(lineage: Lineage, erasure: Erasure, event: Event) -> None:
-    """What has settled is gone: the lineage keeps nothing of it, the tombstone does."""
-    if event.type is EventType.CLEAN and not erasure.readmitted:
-        lineage.forget(erasure.predicate, erasure.epoch)
 
 
 def _snapshotter(around: Surroundings, erasures: Erasures, owners: Owners, prober: Prober) -> Snapshotter:

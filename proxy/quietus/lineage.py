@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
+from quietus.core.erasure import Erasure
+from quietus.core.events import Event, EventType
 from quietus.core.lineage import PARENTS, RECORDS, Address, Coverage, Detector, Edge, Record, Records
 from quietus.core.lineage_form import BadForm, pack, unpack
 from quietus.core.prints import ASKED, KEPT, Prints, prints_of
@@ -130,6 +132,11 @@ class Lineage:
         if isinstance(predicate.subject, Wild):
             return []
         return [r for r in self.records.of_subjects(predicate.subject) if _inside(r, predicate)]
+
+    def noticed(self, erasure: Erasure, event: Event) -> None:
+        """What has settled is gone: the lineage keeps nothing of it, the tombstone does."""
+        if event.type is EventType.CLEAN and not erasure.readmitted:
+            self.forget(erasure.predicate, erasure.epoch)
 
     def forget(self, predicate: Scope, epoch: int) -> int:
         """Lets go of every record that surely belonged to what was erased at that gate epoch; how many."""

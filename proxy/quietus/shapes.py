@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from quietus.core.exchange import Request
+from quietus.profiles.profile import Profile
 
 SHAPES = 500
 """Shapes remembered; at the bound the one seen longest ago goes."""
@@ -30,3 +31,10 @@ class Shapes:
     def listed(self) -> list[dict[str, object]]:
         """The shapes with their counts, the newest last."""
         return [{"shape": shape, "count": count} for shape, count in self._seen.items()]
+
+
+def words_of(profile: Profile) -> frozenset[str]:
+    """The literal path segments of a profile's routes: they identify nobody."""
+    return frozenset(
+        text for route in profile.routes for parameter, text in route.template.segments if not parameter
+    )

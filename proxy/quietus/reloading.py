@@ -101,7 +101,7 @@ class Reloader:
         self._metrics.set("reload_ok", 1)
         for surface in self._active.profile.surfaces:
             self._metrics.announce("premature_assurance", surface=surface.name)
-            self._metrics.announce("probes", surface=surface.name, outcome="leak")
+            self._metrics.announce("probes", surface=surface.name, outcome="LEAKING")
         for route in self._active.profile.routes:
             self._metrics.announce("unreadable_fields", route=route.name)
         if self._clock is not None:

@@ -62,7 +62,8 @@ LAYERS: dict[str, set[str]] = {
     "stubs": set(),
     "legacy": {"core", "ports", "stubs"},
     "inject": {"ports"},
-    "app": WHOLE | {"gauges", "reloading", "config", "ledger", "ledger_server", "adapters", "admin", "wires"},
+    "certificates": PURE | {"ports", "settings"},
+    "app": WHOLE | {"certificates", "gauges", "reloading", "config", "ledger", "ledger_server", "adapters", "admin", "wires"},
     "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject", "wires"},
 }
 

@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry
 from quietus.adapters import webhook
 from quietus.admin.server import AdminServer, running_version
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
+from quietus.certificates import Certificates
 from quietus.config import Settings
 from quietus.forgets import ForgetLimits
 from quietus.forgetting import DeskLimits
@@ -143,6 +144,7 @@ class Sidecar:
             self.parts.exemptions, self.metrics, self.clock,
         )  # fmt: skip
         self.listeners = Listeners(settings, self.parts, self._principal)
+        self.certificates = Certificates(settings, self.metrics, self.log, self.clock)
         self.admin = AdminServer(self.parts, self.metrics, settings)
         self._tasks: list[asyncio.Task[Any]] = []
 
@@ -164,6 +166,7 @@ class Sidecar:
         self._begin(self.parts.lineage.keep(self.clock))
         self._begin(keep_publishing(self.parts, self.metrics))
         self._begin(self.reloader.run())
+        self._begin(self.certificates.run())
         if (hook := self.settings.webhook) is not None:
             self._begin(webhook.tell(
                 hook.url, hook.secret.read(), self.settings.webhook_position, self.parts.erasures,

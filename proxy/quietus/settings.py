@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from quietus.core.exchange import Wire
 from quietus.profiles.words import Duration
@@ -69,6 +69,17 @@ class ListenerTls(_Section):
     cert: Path = Field(description="certificate chain that the listener shows, PEM")
     key: Path = Field(description="its key, PEM")
     client_ca: Path | None = Field(default=None, description="CA that clients' certificates must come from")
+    _made: list[ssl.SSLContext] = PrivateAttr(default_factory=list)
+
+    def renew(self) -> None:
+        """Lets every context that was made show what the files hold now. Raises OSError, ssl.SSLError."""
+        made = list(self._made)
+        self.context()  # what does not fit must not spoil the ones in use
+        self._made[:] = made
+        for each in made:
+            each.load_cert_chain(self.cert, self.key)
+            if self.client_ca is not None:
+                each.load_verify_locations(self.client_ca)
 
     def context(self) -> ssl.SSLContext:
         """A context for a server. Raises OSError, ssl.SSLError."""
@@ -78,6 +89,7 @@ class ListenerTls(_Section):
         if self.client_ca is not None:
             made.load_verify_locations(self.client_ca)
             made.verify_mode = ssl.CERT_REQUIRED
+        self._made.append(made)
         return made
 
 
@@ -87,12 +99,25 @@ class UpstreamTls(_Section):
     ca: Path | None = Field(default=None, description="CA of the store's certificate; the system's when not given")
     cert: Path | None = Field(default=None, description="our certificate, where the store asks for one")
     key: Path | None = Field(default=None, description="its key")
+    _made: list[ssl.SSLContext] = PrivateAttr(default_factory=list)
+
+    def renew(self) -> None:
+        """Lets every context that was made use what the files hold now. Raises OSError, ssl.SSLError."""
+        made = list(self._made)
+        self.context()
+        self._made[:] = made
+        for each in made:
+            if self.cert is not None:
+                each.load_cert_chain(self.cert, self.key)
+            if self.ca is not None:
+                each.load_verify_locations(self.ca)
 
     def context(self) -> ssl.SSLContext:
         """A context for a client. Raises OSError, ssl.SSLError."""
         made = ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
         if self.cert is not None:
             made.load_cert_chain(self.cert, self.key)
+        self._made.append(made)
         return made
 
 

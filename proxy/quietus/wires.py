@@ -196,8 +196,18 @@ def _server_context(tls: ListenerTls | None, shared: bool) -> ssl.SSLContext | N
 def _server_credentials(tls: ListenerTls | None) -> grpc.ServerCredentials | None:
     if tls is None:
         return None
-    return grpc.ssl_server_credentials(
-        [(tls.key.read_bytes(), tls.cert.read_bytes())],
-        root_certificates=tls.client_ca.read_bytes() if tls.client_ca else None,
-        require_client_auth=tls.client_ca is not None,
-    )
+
+    def now() -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration(
+            [(tls.key.read_bytes(), tls.cert.read_bytes())],
+            root_certificates=tls.client_ca.read_bytes() if tls.client_ca else None,
+        )
+
+    def renewed() -> grpc.ServerCertificateConfiguration | None:
+        """Asked at each handshake; with None, or what does not fit, the last one stays."""
+        try:
+            return now()
+        except OSError:
+            return None
+
+    return grpc.dynamic_ssl_server_credentials(now(), renewed, tls.client_ca is not None)

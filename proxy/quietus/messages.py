@@ -50,8 +50,11 @@ class Messages:
         if not looked:
             return message
         answered, dropped = self._looked(message, looked)
-        before.add(answered, self._releaser, looked)
-        return message if not dropped else answered.without(dropped)
+        left = message if not dropped else answered.without(dropped)
+        if left is not None:  # what does not leave completes nothing
+            leaving = answered if not dropped else self._profile().event(looked[-1][1], left)
+            before.add(leaving, self._releaser, looked)
+        return left
 
     def _looked(self, message: bytes, looked: list[tuple[Flight, Reading]]) -> tuple[Answered, set[int]]:
         dropped: set[int] = set()

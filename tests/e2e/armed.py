@@ -76,7 +76,8 @@ async def main(config: Path, ready: Path) -> None:
     sidecar = Sidecar(load(config))
     await sidecar.start()
     part = ready.with_suffix(".part")
-    part.write_text(json.dumps({"data": sidecar.data_url, "admin": sidecar.admin_url}))
+    urls = {"data": sidecar.data_url, "grpc": sidecar.grpc_address, "admin": sidecar.admin_url}
+    part.write_text(json.dumps(urls))
     part.rename(ready)
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

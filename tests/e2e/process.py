@@ -70,6 +70,8 @@ class Quietus:
     """Where the process kills itself; see `tests.e2e.armed`."""
     process: subprocess.Popen[bytes] | None = None
     data: str = ""
+    grpc: str = ""
+    """HOST:PORT where it speaks gRPC, if it does."""
     admin: str = ""
 
     def start(self) -> Quietus:
@@ -100,7 +102,7 @@ class Quietus:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.02)
         urls = json.loads(ready.read_text())
-        self.data, self.admin = urls["data"], urls["admin"]
+        self.data, self.grpc, self.admin = urls["data"], urls["grpc"], urls["admin"]
         return self
 
     def kill(self) -> None:

@@ -98,6 +98,7 @@ def test_rows_and_what_is_left_without_one() -> None:
     assert left is not None
     message = rpc.RangeResponse.FromString(left)
     assert [(kv.key, kv.value) for kv in message.kvs] == [(b"mem/bob/1", b"likes green tea")]
+    assert message.count == 1
     assert message.header.revision == rpc.RangeResponse.FromString(one.reply.body).header.revision
     assert answered.without(set()) == one.reply.body
 
@@ -132,6 +133,7 @@ def test_transactions_are_what_they_do() -> None:
     assert left is not None
     responses = rpc.TxnResponse.FromString(left).responses
     assert [len(response.response_range.kvs) for response in responses] == [0, 1]
+    assert [response.response_range.count for response in responses] == [0, 1]
     writes = ETCD.read(SAID["txn-put"].request).call
     assert (writes.operation, writes.texts) == (Operation.WRITE, ("plays chess",))
 

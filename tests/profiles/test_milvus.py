@@ -45,6 +45,8 @@ def test_a_database_is_a_tenant_in_message_or_metadata() -> None:
         {"acme"}
     )
     assert MILVUS.read(asked(SERVICE + "Query", message, dbname="")).call.scope.tenant is ANY
+    delete = SAID["delete-alice"].request.body  # pymilvus sends the name of the default database as nothing
+    assert MILVUS.read(asked(SERVICE + "Delete", delete, dbname="")).call.scope == scope_of("delete-alice")
 
 
 def test_writes_are_rows_of_whoever_they_say() -> None:

@@ -99,7 +99,7 @@ def lists_nothing(selectors: tuple[Selector, ...], document: Any) -> bool:
             given = selector.find(document)
             if any(node is None for node in given) or (not given and _at(document, steps) is not None):
                 return True
-        elif selector.path.singular:
+        elif selector.path.singular and not selector.skip:
             given = selector.find(document)
             if given == [""] or given == [[]]:
                 return True

@@ -25,6 +25,7 @@ class MessageAnswered(Answered):
     """What one message of an answer holds. Without `message` nobody knows its type."""
 
     message: Message | None = None
+    counts: str | None = None
     said: tuple[str, ...] = ()
     """What the status and the trailing metadata say beside it."""
 
@@ -51,13 +52,20 @@ class MessageAnswered(Answered):
             return None
         try:
             edits = self.anchors.cut(frozenset(positions))
-            return rewrite(self.message, edits) if edits is not None else None
+            if edits is None:
+                return None
+            edits.counts = self.counts
+            return rewrite(self.message, edits)
         except (Unreadable, CannotQuote):
             return None
 
 
 def read_message(
-    reply: Reply, groups: Sequence[Rows], kind: MessageType | None, captures: Captures = {}  # noqa: B006
+    reply: Reply,
+    groups: Sequence[Rows],
+    kind: MessageType | None,
+    captures: Captures = {},  # noqa: B006
+    counts: str | None = None,
 ) -> MessageAnswered:
     """The answer as these groups read it; `kind` is None where nobody described the method.
 
@@ -66,7 +74,7 @@ def read_message(
     said = (reply.reason, *of_metadata(reply.trailers))
     if reply.code not in (None, "OK") or kind is None:
         return MessageAnswered(plain=reply.body, said=said)
-    return read_one(reply.body, groups, kind, captures, said)
+    return read_one(reply.body, groups, kind, captures, counts, said)
 
 
 def read_one(
@@ -74,6 +82,7 @@ def read_one(
     groups: Sequence[Rows],
     kind: MessageType,
     captures: Captures = {},  # noqa: B006
+    counts: str | None = None,
     said: tuple[str, ...] = (),
 ) -> MessageAnswered:
     """One message of an answer. Raises Unreadable."""
@@ -87,7 +96,7 @@ def read_one(
     items = read_rows(groups, {"body": message.view}, captures, anchors, required=False) if groups else ()
     return MessageAnswered(
         items=items, single=bool(anchors.whole), document=message.view, plain=data, groups=groups,
-        captures=captures, anchors=anchors, message=message, said=said,
+        captures=captures, anchors=anchors, message=message, counts=counts, said=said,
     )  # fmt: skip
 
 

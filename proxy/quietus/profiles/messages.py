@@ -36,6 +36,8 @@ class Edits:
     """A list: which rows leave it, and how many of its members are one row."""
     sets: dict[int, dict[str, Any]] = field(default_factory=dict)
     """A message: fields that get another value; None takes a field out."""
+    counts: str | None = None
+    """The field beside a list that says how many rows there are: it goes down with each that leaves."""
 
 
 def encode(
@@ -194,10 +196,11 @@ class _Writer:
         self.data = data
         self.drops = edits.drops
         self.sets = edits.sets
+        self.counts = edits.counts
 
     def message(self, view: Mapping[str, Any], kind: MessageType, at: int, end: int) -> bytes:
         data = self.data
-        sets = self.sets.get(id(view), {})
+        sets = self.sets.get(id(view)) or self._counted(view)
         out: list[bytes] = []
         seen: dict[str, int] = {}
         while at < end:
@@ -218,6 +221,12 @@ class _Writer:
                 out.append(data[start:at])
         out += [encode_field(kind.names[name], value, {}, name) for name, value in sets.items()]
         return b"".join(out)
+
+    def _counted(self, view: Mapping[str, Any]) -> dict[str, Any]:
+        """The count of a message, less the rows that leave it."""
+        said = view.get(self.counts) if self.counts is not None else None
+        gone = sum(len(self.drops[id(rows)][0]) for rows in view.values() if id(rows) in self.drops)
+        return {str(self.counts): max(0, said - gone)} if type(said) is int and gone else {}
 
     def _inner(self, kind: MessageType, view: Any, start: int, value_at: int, end: int) -> bytes:
         _, inside = varint(self.data, value_at)

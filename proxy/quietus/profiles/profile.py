@@ -133,9 +133,7 @@ class Profile:
         """The rows and scalars of an answer. Raises Unreadable."""
         route = reading.route
         if reading.request.wire == "grpc":
-            rpc = route.rpc if route is not None else None
-            rows = route.rows if route is not None else ()
-            found: Answered = read_message(reply, rows, rpc.gives if rpc else None, reading.call.capture)
+            found: Answered = _route_message(route, reply, reading.call.capture)
         elif route is None:
             return read_answer(reply, ())
         elif reading.request.method == _BODILESS_HEAD and not reply.body:
@@ -160,7 +158,7 @@ class Profile:
         if reading.request.wire == "grpc":
             if route is None or route.rpc is None:
                 return MessageAnswered(plain=data)
-            return read_one(data, groups or route.rows, route.rpc.gives, reading.call.capture)
+            return read_one(data, groups or route.rows, route.rpc.gives, reading.call.capture, route.counts)
         try:
             document = read_document(data)
         except Unreadable:
@@ -259,6 +257,12 @@ def _request_body(request: Request) -> Any:
     except NotJson as error:
         problem = "too-large" if error.too_large else "malformed-request"
         raise RequestFault(problem, f"the body is not strict JSON: {error}") from None
+
+
+def _route_message(route: Route | None, reply: Reply, captures: Mapping[str, str]) -> MessageAnswered:
+    if route is None or route.rpc is None:
+        return read_message(reply, (), None)
+    return read_message(reply, route.rows, route.rpc.gives, captures, route.counts)
 
 
 def _with_min_epoch(reading: Reading) -> Reading:

@@ -128,6 +128,9 @@ class Route:
         if response.event is not None:
             event = response.event
             self.events = compile_groups(event.items, event.item or response.item, None, (*there, "event"))
+        self.counts = response.counts
+        if self.counts is not None and wire == "http":
+            raise CompileFault((*there, "counts"), "counts are told again in messages only, not in JSON")
         self.epoch = Selector(response.epoch, (*there, "epoch")) if response.epoch else None
         self.ack = AckReader(response.ack, (*there, "ack"), gives)
 

@@ -191,5 +191,7 @@ class ResponseModel(Model):
     items: Items | None = None
     item: ItemModel | None = None
     columns: ColumnsModel | None = None
+    counts: str | None = None
+    """gRPC: the field beside a list of rows that says how many there are."""
     event: EventModel | None = None
     ack: AckModel = AckModel()

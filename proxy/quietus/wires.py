@@ -7,6 +7,7 @@ import shutil
 import ssl
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -203,11 +204,13 @@ def _server_credentials(tls: ListenerTls | None) -> grpc.ServerCredentials | Non
             root_certificates=tls.client_ca.read_bytes() if tls.client_ca else None,
         )
 
-    def renewed() -> grpc.ServerCertificateConfiguration | None:
-        """Asked at each handshake; with None, or what does not fit, the last one stays."""
-        try:
-            return now()
-        except OSError:
-            return None
+    last = now()
 
-    return grpc.dynamic_ssl_server_credentials(now(), renewed, tls.client_ca is not None)
+    def renewed() -> grpc.ServerCertificateConfiguration:
+        """Asked at each handshake; while the files cannot be read the last one stays."""
+        nonlocal last
+        with suppress(OSError):
+            last = now()
+        return last
+
+    return grpc.dynamic_ssl_server_credentials(last, renewed, tls.client_ca is not None)

@@ -63,7 +63,8 @@ LAYERS: dict[str, set[str]] = {
     "legacy": {"core", "ports", "stubs"},
     "inject": {"ports"},
     "certificates": PURE | {"ports", "settings"},
-    "app": WHOLE | {"certificates"} | {"gauges", "reloading", "config", "ledger", "ledger_server", "adapters", "admin", "wires"},
+    "app": WHOLE | {"certificates"} | {
+        "gauges", "reloading", "config", "ledger", "ledger_server", "adapters", "admin", "wires"},
     "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject", "wires"},
 }
 

@@ -21,15 +21,15 @@ LINES_PER_FUNCTION = 60
 
 # Which parts a part may import, besides itself. A part is a package or a module right below `quietus`.
 PURE = {"core", "profiles"}
-HELD = PURE | {"ports", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
+HELD = PURE | {"ports", "key_file", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
     "acts", "answers", "arrivals", "attribution", "barrier", "conversation_ports", "conversing",
     "deciding", "demands", "driven", "erasures", "flights", "forgets", "forgetting", "gateway",
     "inquiry", "intents", "kept", "lease", "lineage", "lineage_descent", "lineage_rounds", "marking",
     "messages", "order_views", "ordering", "outgoing", "owners", "prober", "questions", "reconciler",
-    "recording", "release", "replicas", "restating", "roster", "rounds", "scan", "shapes", "snapshots",
-    "snapshotter", "streams", "timetable", "trials", "views", "watched",
+    "recording", "release", "repeats", "replicas", "restating", "roster", "rounds", "scan", "shapes",
+    "snapshots", "snapshotter", "streams", "timetable", "trials", "views", "watched",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}
@@ -39,7 +39,8 @@ LAYERS: dict[str, set[str]] = {
     "profiles": {"core"},
     "ports": {"core"},
     "permits": {"core", "ports"},
-    "keys": {"core"},
+    "key_file": set(),
+    "keys": {"core", "key_file"},
     "receipts": {"core", "keys"},
     "metrics": {"core"},
     "logs": {"core"},

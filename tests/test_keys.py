@@ -7,13 +7,15 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from quietus.core.scope import ANY, UNKNOWN, Scope, covers, overlaps
-from quietus.keys import SIZE, Keyring, KeysRefused, SealBroken, signed_bytes
+from quietus.key_file import MOST, ROTATED, KeysRefused, rotate
+from quietus.keys import SIZE, Keyring, SealBroken, signed_bytes
 
 
 @pytest.fixture
@@ -200,3 +202,62 @@ def test_a_keyring_does_not_show_its_keys(tmp_path: Path) -> None:
     for entry in json.loads(path.read_text())["keys"]:
         assert entry["key"] not in shown
         assert entry["key"][:8] not in shown
+
+
+@pytest.mark.parametrize("use", ROTATED)
+def test_a_key_in_the_place_of_another_changes_no_identity(tmp_path: Path, use: str) -> None:
+    path = tmp_path / "keys.json"
+    before = Keyring.load_or_make(path, ledger_is_new=True)
+    seal, wrapped = before.new_erasure_key()
+    sealed, signature = seal.seal("predicate", b"x"), before.sign("receipt", b"said")
+    old, new = rotate(path, use)
+    assert old != new and stat.S_IMODE(path.stat().st_mode) == 0o600
+    after = Keyring.load_or_make(path, ledger_is_new=False)
+    assert after.ids == before.ids, "it is still the same ledger's"
+    assert after.pseudonym("subject", "alice") == before.pseudonym("subject", "alice")
+    assert after.unwrap(wrapped).open("predicate", sealed) == b"x"
+    public = dict(after.signing_keys)
+    checker = Ed25519PublicKey.from_public_bytes(public[before.signing_id])
+    checker.verify(signature, signed_bytes("receipt", b"said"))
+    assert (after.signing_id != before.signing_id) is (use == "signing")
+    _, again = after.new_erasure_key()
+    if use == "wrapping":
+        with pytest.raises(SealBroken):
+            before.unwrap(again)
+    assert [item.name for item in tmp_path.iterdir()] == ["keys.json"]
+
+
+def test_the_key_of_the_digests_is_never_replaced_and_a_file_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    Keyring.load_or_make(path, ledger_is_new=True)
+    text = path.read_bytes()
+    with pytest.raises(KeysRefused, match="recognised"):
+        rotate(path, "hmac")
+    with pytest.raises(KeysRefused, match="wrapping, signing"):
+        rotate(path, "master")
+    assert path.read_bytes() == text
+    for _ in range(MOST - 3):
+        rotate(path, "signing")
+    with pytest.raises(KeysRefused, match="all it may"):
+        rotate(path, "signing")
+    Keyring.load_or_make(path, ledger_is_new=False)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda keys: [*keys, keys[0]],
+        lambda keys: [*keys, {"use": "hmac", "id": "hmac-00", "key": "00" * 32}],
+        lambda keys: [*keys, {**keys[2], "id": "signing-0000000000000000"}],
+        lambda keys: [*keys, {"use": "other", "id": "x", "key": "00" * 32}],
+        lambda keys: keys[:2],
+    ],
+)
+def test_a_file_with_a_key_too_many_or_too_few_is_refused(tmp_path: Path, spoil: Any) -> None:
+    path = tmp_path / "keys.json"
+    Keyring.load_or_make(path, ledger_is_new=True)
+    document = json.loads(path.read_text())
+    document["keys"] = spoil(document["keys"])
+    path.write_text(json.dumps(document))
+    with pytest.raises(KeysRefused, match="damaged"):
+        Keyring.load_or_make(path, ledger_is_new=False)

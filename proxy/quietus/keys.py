@@ -9,7 +9,8 @@ What a probe needs in clear is sealed under a data key of the erasure's own. The
 stands in the ledger only wrapped, and is destroyed when the erasure's watch ends: from then on
 nobody can open what was sealed, whatever copies of the ledger exist.
 
-Every use has its own derived key or its own associated data: no output for one use is ever valid
+A key can be put in the place of another (`key_file.rotate`): the old one still opens and checks what was made
+with it. Every use has its own derived key or its own associated data: no output for one use is ever valid
 for another.
 """
 
@@ -17,13 +18,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -32,8 +33,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from quietus.core.scope import Path as ScopePath
 from quietus.core.scope import Paths, Scope, Values, Wild
+from quietus.key_file import USES, Kept, KeysRefused, derive, load, make
 
-USES: Final = ("hmac", "wrapping", "signing")
 SIZE: Final = 16
 """Bytes in a pseudonym and in a digest: 128 bits."""
 _VERSION: Final = 1
@@ -41,10 +42,6 @@ _NONCE: Final = 12
 _CACHED: Final = 8192
 _CACHED_LENGTH: Final = 256
 _KINDS: Final = 64
-
-
-class KeysRefused(Exception):
-    """The keys cannot be used; the message says what to do about it and quotes no key."""
 
 
 class SealBroken(Exception):
@@ -69,21 +66,31 @@ class SealKey:
 class Keyring:
     """The three keys, loaded. Make one with `load_or_make`, or with `fresh` where nothing is kept."""
 
-    def __init__(self, keys: dict[str, bytes]) -> None:
-        self._signing = Ed25519PrivateKey.from_private_bytes(keys["signing"])
-        self._wrapping = AESGCM(_derive(keys["wrapping"], b"wrap", 32))
-        self._wrapping_id = _key_id("wrapping", keys["wrapping"])
-        self._pseudonym_key = _derive(keys["hmac"], b"pseudonym", 32)
-        self._digest_key = _derive(keys["hmac"], b"digest", 64)
+    def __init__(self, kept: Sequence[Kept]) -> None:
+        """`kept` are the keys of all uses, those of one use oldest first; the newest is worked with."""
+        now = {each.use: each for each in kept}
+        self._signing = Ed25519PrivateKey.from_private_bytes(now["signing"].key)
+        self.signing_id = now["signing"].id
+        """The id of the key that signs."""
+        wrapping = [each for each in kept if each.use == "wrapping"]
+        self._wrappings = [
+            (AESGCM(derive(each.key, b"wrap", 32)), _wrapping_name(each.id)) for each in reversed(wrapping)
+        ]
+        self.signing_keys = [(each.id, _public(each.key)) for each in reversed(kept) if each.use == "signing"]
+        """Ids and raw public keys that signatures are checked with, the newest first."""
+        self._pseudonym_key = derive(now["hmac"].key, b"pseudonym", 32)
+        self._digest_key = derive(now["hmac"].key, b"digest", 64)
         self._digests: dict[str, hashlib.blake2b] = {}
         self._cached = lru_cache(maxsize=_CACHED)(self._fresh_pseudonym)
-        self.ids: frozenset[str] = frozenset(_key_id(use, keys[use]) for use in USES)
-        """Public names of the keys, for the ledger: they say nothing about the keys."""
+        first = {each.use: each.id for each in reversed(kept)}
+        self.ids: frozenset[str] = frozenset(first.values())
+        """Public names of the first keys of each use, to which a ledger is bound: they say nothing about
+        the keys. A key that was put in the place of another does not change whose ledger it is."""
 
     @classmethod
     def fresh(cls) -> Keyring:
         """New random keys that are kept nowhere: for a ledger in memory, and for tests."""
-        return cls({use: secrets.token_bytes(32) for use in USES})
+        return cls([Kept(use, secrets.token_bytes(32)) for use in USES])
 
     @classmethod
     def load_or_make(cls, path: str | os.PathLike[str], *, ledger_is_new: bool) -> Keyring:
@@ -99,8 +106,8 @@ class Keyring:
                     f"the keys file {where} is missing and the ledger is not new: without its keys nothing "
                     "in the ledger can be matched; restore the file from its backup"
                 )
-            _make(where)
-        return cls(_load(where))
+            make(where)
+        return cls(load(where))
 
     def pseudonym(self, kind: str, value: str) -> bytes:
         """16 bytes that stand for an identifier: HMAC-SHA-256, cut. Equal in, equal out."""
@@ -152,11 +159,14 @@ class Keyring:
     def new_erasure_key(self) -> tuple[SealKey, bytes]:
         """A random data key, and the same key wrapped, for the ledger to keep as secret "key"."""
         key = AESGCM.generate_key(256)
-        return SealKey(key), _encrypt(self._wrapping, self._wrapping_name, key)
+        return SealKey(key), _encrypt(*self._wrappings[0], key)
 
     def unwrap(self, wrapped: bytes) -> SealKey:
         """The data key again. Raises SealBroken."""
-        return SealKey(_decrypt(self._wrapping, self._wrapping_name, wrapped))
+        for cipher, name in self._wrappings[:-1]:
+            with suppress(SealBroken):
+                return SealKey(_decrypt(cipher, name, wrapped))
+        return SealKey(_decrypt(*self._wrappings[-1], wrapped))
 
     def sign(self, use: str, data: bytes) -> bytes:
         """An Ed25519 signature over the use and the data: see `signed_bytes`."""
@@ -167,18 +177,9 @@ class Keyring:
         return self._mac("receipt-salt", erasure.encode())
 
     @property
-    def signing_id(self) -> str:
-        """The id of the key that signs."""
-        return next(name for name in self.ids if name.startswith("signing-"))
-
-    @property
     def public_key(self) -> bytes:
         """The 32 raw bytes of the key that signatures are checked with."""
-        return self._signing.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-
-    @property
-    def _wrapping_name(self) -> bytes:
-        return b"quietus/wrap/1\0" + self._wrapping_id.encode()
+        return self.signing_keys[0][1]
 
     def _fresh_pseudonym(self, kind: str, value: str) -> bytes:
         return self._mac(kind, value.encode("utf-8", "surrogatepass"))
@@ -202,6 +203,14 @@ def signed_bytes(use: str, data: bytes) -> bytes:
     return b"quietus/sign/1\0" + _framed(use) + data
 
 
+def _public(key: bytes) -> bytes:
+    return Ed25519PrivateKey.from_private_bytes(key).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
+def _wrapping_name(name: str) -> bytes:
+    return b"quietus/wrap/1\0" + name.encode()
+
+
 def _text(atom: str | bytes) -> str:
     if isinstance(atom, bytes):
         raise TypeError("a scope is pseudonymised once: an atom of this one is a digest already")
@@ -212,14 +221,6 @@ def _framed(kind: str) -> bytes:
     # The length stands first, so that no kind and data read like another kind and other data.
     name = kind.encode()
     return len(name).to_bytes(2, "big") + name
-
-
-def _derive(key: bytes, use: bytes, size: int) -> bytes:
-    return hashlib.blake2b(use, key=key, digest_size=size, person=b"quietus/derive/1").digest()
-
-
-def _key_id(use: str, key: bytes) -> str:
-    return f"{use}-{_derive(key, b'id/' + use.encode(), 8).hex()}"
 
 
 def _encrypt(cipher: AESGCM, name: bytes, plaintext: bytes) -> bytes:
@@ -234,65 +235,3 @@ def _decrypt(cipher: AESGCM, name: bytes, sealed: bytes) -> bytes:
         return cipher.decrypt(sealed[1 : 1 + _NONCE], sealed[1 + _NONCE :], name)
     except InvalidTag:
         raise SealBroken("sealed bytes do not open under this key and name") from None
-
-
-def _make(path: Path) -> None:
-    keys = []
-    for use in USES:
-        key = secrets.token_bytes(32)
-        keys.append({"use": use, "id": _key_id(use, key), "key": key.hex()})
-    text = json.dumps({"version": _VERSION, "keys": keys}, indent=1) + "\n"
-    # Written beside and linked into place: a crash leaves the whole file or none, and a file that
-    # another process made in between is not replaced.
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.fchmod(handle, 0o600)
-            os.write(handle, text.encode())
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        try:
-            os.link(part, path)
-        finally:
-            os.unlink(part)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise KeysRefused(
-            f"the keys file {path} cannot be made ({error.strerror}): make its folder, writable for Quietus"
-        ) from None
-
-
-def open_to_others(found: os.stat_result) -> bool:
-    """Whether a file may be read by whom it is not for.
-
-    A file of our own must be ours alone. One that another owns and lets our group read is how Kubernetes
-    hands a Secret to a process that is not root (owner root, mode 0440, group of the pod).
-    """
-    ours = found.st_uid == os.geteuid()
-    return bool(found.st_mode & (0o077 if ours else 0o037))
-
-
-def _load(path: Path) -> dict[str, bytes]:
-    try:
-        if open_to_others(path.stat()):
-            raise KeysRefused(f"the keys file {path} is open to others: chmod 600 {path}")
-        document: Any = json.loads(path.read_bytes())
-        if document["version"] != _VERSION:
-            raise KeysRefused(f"the keys file {path} has a version that is not known here: upgrade Quietus")
-        keys = {str(entry["use"]): bytes.fromhex(entry["key"]) for entry in document["keys"]}
-        ids = {str(entry["use"]): entry["id"] for entry in document["keys"]}
-        whole = len(document["keys"]) == len(keys) and set(keys) == set(USES)
-        sound = whole and all(len(k) == 32 and ids[use] == _key_id(use, k) for use, k in keys.items())
-    except OSError as error:
-        raise KeysRefused(f"the keys file {path} cannot be read: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        sound = False
-    if not sound:
-        raise KeysRefused(f"the keys file {path} is damaged: restore it from its backup") from None
-    return keys

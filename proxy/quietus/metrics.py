@@ -99,7 +99,7 @@ _ALL: Final = (
     _counter("unclassified", "Requests that no route of the profile describes.", "store", "wire"),
     _counter("unreadable_fields", "Fields of a request that could not be read, and so counted as unknown.",
              "store", "route"),
-    _counter("bypass", "Calls let through that a fault, or an erasure that people overrode, would have refused.",
+    _counter("bypass", "Calls let through that a fault, or an overridden erasure, would have refused.",
              "store", "cause", cause=("ledger", "internal", "override")),
     _gauge("gate_closed", "1 while the gate is shut for everything, by cause.", "cause",
            cause=("loading", "ledger", "keys", "epoch", "lease")),

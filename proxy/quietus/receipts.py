@@ -164,6 +164,8 @@ def _whole(value: Any) -> None:
 
 
 def published_keys(keyring: Keyring) -> dict[str, Any]:
-    """The public key that receipts are checked with, as it is published."""
-    public = {"id": keyring.signing_id, "algorithm": "Ed25519", "public": keyring.public_key.hex()}
-    return {"keys": [public]}
+    """The public keys that receipts are checked with, as they are published; the newest comes first."""
+    listed = [
+        {"id": name, "algorithm": "Ed25519", "public": public.hex()} for name, public in keyring.signing_keys
+    ]
+    return {"keys": listed}

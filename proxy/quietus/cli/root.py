@@ -15,7 +15,7 @@ from quietus.admin.server import running_version
 from quietus.admin.tokens import TokenRefused
 from quietus.config import no_color
 from quietus.documents import DocumentError
-from quietus.keys import KeysRefused
+from quietus.key_file import KeysRefused
 from quietus.ports import LedgerError
 from quietus.profiles.faults import Fault, ProfileError
 

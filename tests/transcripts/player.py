@@ -2,7 +2,7 @@
 
 A file is a list of transcripts: `name`, `title`, `cases` (numbers of failures from the field), `kinds`,
 `faults` (switches of the legacy store), `sidecar` (what its process is started with; those that agree share
-one), and `play`, a list of steps. A step has one verb:
+one), `only_http` (why it is not played over gRPC), and `play`, a list of steps. A step has one verb:
 
   write     {key: [subject, text, {more}]}: written through the sidecar
   call      "METHOD /path" through the sidecar; the tenant is added by the player
@@ -14,6 +14,7 @@ one), and `play`, a list of steps. A step has one verb:
   received  what the store got: counts by "METHOD /path" (`at most N` too), or `targets` verbatim
   metrics   {name: {labels: {…}, least: N}}: the process is shared, so only a least can be said
 
+`racing` says that a probe may change what is decided of the call meanwhile: the wires are not compared there.
 A text `+N` in a body stands for a text of N words. Beside the verb stand
 expectations beside it: status, headers (a part of each, or null), keys (of the rows, in order), json (a
 subset), has and lacks (texts in head or body), length (the body is as long as its head says).
@@ -53,6 +54,8 @@ class Transcript:
     play: tuple[dict[str, Any], ...]
     rows: tuple[str, ...]
     """Requirements that would fail without what it shows."""
+    only_http: str = ""
+    """Why it cannot be played over gRPC; empty where it can."""
 
     @property
     def group(self) -> str:
@@ -69,7 +72,7 @@ def load() -> list[Transcript]:
             found.append(
                 Transcript(name, document["title"], tuple(document["cases"]), tuple(document["kinds"]),
                            document.get("faults", {}), document.get("sidecar", {}), tuple(document["play"]),
-                           tuple(document.get("rows", ())))
+                           tuple(document.get("rows", ())), document.get("only_http", ""))
             )  # fmt: skip
     return found
 
@@ -77,7 +80,9 @@ def load() -> list[Transcript]:
 class Played:
     """One transcript being played."""
 
-    def __init__(self, transcript: Transcript, sidecar: Quietus | None, town: Town) -> None:
+    def __init__(
+        self, transcript: Transcript, sidecar: Quietus | None, town: Town, rpc: Any = None
+    ) -> None:
         self.transcript = transcript
         self._sidecar = sidecar
         self.data = town.url if sidecar is None else sidecar.data
@@ -85,11 +90,16 @@ class Played:
         self.tenant = transcript.name
         self.house: House = town.settle(self.tenant, Faults(**transcript.faults))
         self.erasure_id = ""
+        self.told: list[tuple[str, str]] = []
+        """What came of each call through the sidecar: its line, and what was decided."""
 
     @property
     def sidecar(self) -> Quietus:
         assert self._sidecar is not None
         return self._sidecar
+
+    def close(self) -> None:
+        """Nothing is open between two calls over HTTP."""
 
     def play(self) -> None:
         """Every step. Raises AssertionError that names the step."""
@@ -122,7 +132,7 @@ class Played:
 
     def _write(self, records: dict[str, Any], step: dict[str, Any]) -> None:
         for key, (subject, text, *more) in records.items():
-            body = {"key": key, "value": _grown(text), "retention": {"subject": subject}}
+            body = {"key": key, "value": self._grown(text), "retention": {"subject": subject}}
             body |= more[0] if more else {}
             answer = self._ask(self.data, "POST /v1/memories", {"body": body})
             assert answer.status in step.get("status", [201]), (key, answer)
@@ -130,6 +140,8 @@ class Played:
     def _call(self, line: str, step: dict[str, Any]) -> None:
         for _ in range(step.get("times", 1)):
             answer = self._ask(self.data, line, step)
+            if not step.get("racing"):
+                self.told.append((line.partition("?")[0], _decided(answer)))
             named = answer.headers.get("quietus-erasure")
             if named:
                 self.erasure_id = named.split(";")[0].strip('"')
@@ -190,6 +202,12 @@ class Played:
             found = [float(line.split()[-1]) for line in lines if all(label in line for label in labels)]
             assert sum(found) >= what["least"], (name, found)
 
+    @staticmethod
+    def _grown(value: Any) -> Any:
+        if isinstance(value, str) and value.startswith("+"):
+            return " ".join(f"word{number}" for number in range(int(value)))
+        return value
+
     # --- asking and looking ----------------------------------------------------------------------
 
     def _ask(self, base: str, line: str, step: dict[str, Any]) -> Response:
@@ -198,7 +216,7 @@ class Played:
         if isinstance(body, str):
             body = body.replace("TENANT", self.tenant).encode()
         elif isinstance(body, dict):
-            body = {"tenant": self.tenant, **{name: _grown(value) for name, value in body.items()}}
+            body = {"tenant": self.tenant, **{name: self._grown(value) for name, value in body.items()}}
         if body is None and path.startswith("/v1/memories") and "tenant=" not in path:
             path += f"{'&' if '?' in path else '?'}tenant={self.tenant}"
         return request(method, base + path.replace("TENANT", self.tenant), body, step.get("send", {}))
@@ -220,14 +238,20 @@ class Played:
         everything = body.decode("utf-8", "replace") + json.dumps(answer.headers)
         assert all(text in everything for text in step.get("has", ())), shown
         assert not any(text in everything for text in step.get("lacks", ())), shown
-        if step.get("length"):
+        if step.get("length") and "content-length" in answer.headers:
             assert int(answer.headers["content-length"]) == len(answer.body), shown
 
 
-def _grown(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith("+"):
-        return " ".join(f"word{number}" for number in range(int(value)))
-    return value
+def _decided(answer: Response) -> str:
+    """What was decided of a call, in words that both wires have."""
+    marks = [answer.headers.get("quietus-decision", ""), answer.headers.get("quietus-candidate-set", "")]
+    if "quietus-erasure" in answer.headers:
+        marks.append("erasure " + ";".join(answer.headers["quietus-erasure"].split(";")[4:]))
+    reason = ""
+    if answer.status >= 300 and b"urn:quietus:problem:" in answer.body:
+        told = answer.json
+        reason = f"{told['type'].rpartition(':')[2]} {told.get('reason', '')}".strip()
+    return "; ".join(mark for mark in (reason, *marks) if mark)
 
 
 def _within(wanted: Any, found: Any) -> bool:

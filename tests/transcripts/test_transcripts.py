@@ -1,4 +1,4 @@
-"""Failures that users of real stores and proxies have reported, played against the real process.
+"""Failures that users of real stores and proxies have reported, played against the process, on both wires.
 
 Transcripts that start their sidecar alike share one process and are played beside each other, each in a
 tenant and against a store of its own.
@@ -7,58 +7,53 @@ tenant and against a store of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import groupby
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.process import Quietus, shipped
+from tests.transcripts.evening import Evening, Show
+from tests.transcripts.over_grpc import PlayedOverGrpc
 from tests.transcripts.player import Played, Transcript, load
 from tests.transcripts.town import Town
 
-AT_ONCE = 6
-STORE = {"settling_interval": "1s", "effectuation_bound": "120s"}
-LIMITS = {"probe_rate_per_second": 500}
 TRANSCRIPTS = sorted(load(), key=lambda transcript: (transcript.group, transcript.name))
+ON_BOTH = [transcript for transcript in TRANSCRIPTS if not transcript.only_http]
 
 
-def _rows(transcript: Transcript) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.requirement(*transcript.rows)] if transcript.rows else []
+def _rows(transcript: Transcript, *more: str) -> list[pytest.MarkDecorator]:
+    rows = (*transcript.rows, *more)
+    return [pytest.mark.requirement(*rows)] if rows else []
 
 
-def _start(folder: Path, town: Town, sidecar: dict) -> Quietus:  # type: ignore[type-arg]
-    folder.mkdir()
-    profile = shipped("memory-tool", folder, **{**STORE, **sidecar.get("store", {})})
-    settings = {"limits": {**LIMITS, **sidecar.get("limits", {})}}
-    return Quietus(folder, town.url, str(profile), settings, policy=sidecar.get("policy", "default")).start()
+def _evening(
+    request: pytest.FixtureRequest, folder: Path, kind: type[Played], *tests: object
+) -> Iterator[dict[str, Show]]:
+    """The transcripts that were asked for, by name, being played."""
+    asked = {
+        item.callspec.params["transcript"].name
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and item.function in tests
+    }
+    with Evening(folder, kind) as evening:
+        yield evening.play([transcript for transcript in TRANSCRIPTS if transcript.name in asked])
 
 
 @pytest.fixture(scope="module")
 def played(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Future[None]]]:
-    """The transcripts that were asked for, by name, being played."""
-    asked = {
-        item.callspec.params["transcript"].name
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and item.function is test_transcript
-    }
-    town = Town()
-    root = tmp_path_factory.mktemp("transcripts")
-    sidecars, plays = [], {}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        chosen = [transcript for transcript in TRANSCRIPTS if transcript.name in asked]
-        for number, (_, group) in enumerate(groupby(chosen, key=lambda transcript: transcript.group)):
-            transcripts = list(group)
-            sidecar = _start(root / f"sidecar-{number}", town, transcripts[0].sidecar)
-            sidecars.append(sidecar)
-            for transcript in transcripts:
-                plays[transcript.name] = pool.submit(Played(transcript, sidecar, town).play)
-        yield plays
-    codes = [sidecar.stop() for sidecar in sidecars]
-    town.close()
-    assert codes == [0] * len(codes)
+) -> Iterator[dict[str, Show]]:
+    folder = tmp_path_factory.mktemp("over-http")
+    yield from _evening(request, folder, Played, test_transcript, test_both_wires_decide_alike)
+
+
+@pytest.fixture(scope="module")
+def played_over_grpc(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Show]]:
+    folder = tmp_path_factory.mktemp("over-grpc")
+    yield from _evening(
+        request, folder, PlayedOverGrpc, test_transcript_over_grpc, test_both_wires_decide_alike
+    )
 
 
 @pytest.mark.timeout(180)
@@ -66,8 +61,33 @@ def played(
     "transcript",
     [pytest.param(t, id=t.name, marks=[pytest.mark.case(*t.cases), *_rows(t)]) for t in TRANSCRIPTS],
 )
-def test_transcript(transcript: Transcript, played: dict[str, Future[None]]) -> None:
-    played[transcript.name].result(170)
+def test_transcript(transcript: Transcript, played: dict[str, Show]) -> None:
+    played[transcript.name].over()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    "transcript",
+    [pytest.param(t, id=t.name, marks=[pytest.mark.case(*t.cases), *_rows(t, "R192")]) for t in ON_BOTH],
+)
+def test_transcript_over_grpc(transcript: Transcript, played_over_grpc: dict[str, Show]) -> None:
+    played_over_grpc[transcript.name].over()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.requirement("R192")
+@pytest.mark.parametrize("transcript", [pytest.param(t, id=t.name) for t in ON_BOTH])
+def test_both_wires_decide_alike(
+    transcript: Transcript, played: dict[str, Show], played_over_grpc: dict[str, Show]
+) -> None:
+    """The same decisions, reasons and marks of each call, and the same course of each erasure."""
+    one, other = played[transcript.name], played_over_grpc[transcript.name]
+    assert one.over() == other.over()
+    assert one.course() == other.course()
+
+
+def test_only_what_is_about_the_wire_is_left_out() -> None:
+    assert len(TRANSCRIPTS) - len(ON_BOTH) < 12, [t.name for t in TRANSCRIPTS if t.only_http]
 
 
 def test_every_transcript_says_what_it_is() -> None:

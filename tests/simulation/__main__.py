@@ -54,7 +54,7 @@ def _controls(options: argparse.Namespace) -> int:
     if options.seed is not None:
         sys.stdout.write(smallest(options.off, options.seed, options.recalls))
     else:
-        write(options.seeds, options.recalls, options.off)
+        write(options.off)
     return 0
 
 

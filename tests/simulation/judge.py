@@ -135,6 +135,8 @@ class Judge(Witness):
             for row in found.rows:
                 if erased.owns(row):
                     erased.seen |= row.tokens
+                if any(self.truth.tells_of(token, erased) for token in row.tokens):
+                    erased.bearers.add(row.key)
 
     # --- what leaves for clients -------------------------------------------------------------------
 

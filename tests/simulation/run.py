@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -55,8 +56,9 @@ class Simulation:
         self.judge = Judge()
         self.monitor = Monitor(self.time, self.store, self.judge, plan)
         self.network = Network(self.time, self.store, plan, self.judge)
+        self._ripened: set[str] = set()
         if plan.hasty:
-            self.monitor.ripe = self._ripe
+            self.monitor.ripe = self._ripened.add
         self.monitor.network_blind = lambda: self.time.elapsed < self.network.blind_until
         self.disk = Disk(self.time, plan.ledger_delay)
         self.inner = MemoryLedger(incarnation=f"{plan.seed:032x}")
@@ -73,7 +75,7 @@ class Simulation:
     def _start(self) -> None:
         self._lives += 1
         loop = Loop(self.time)
-        ledger = DiskLedger(self.inner, self.disk, self.monitor.committed, self.judge.truth.known)
+        ledger = DiskLedger(self.inner, self.disk, self.monitor.committed, self._known)
         self.process = Process(
             self._lives, self.time, loop, self.keyring, profile_in(_folder()), self.network, ledger,
             self.tally, self.plan.seed,
@@ -169,6 +171,13 @@ class Simulation:
             return
         client = Client(self.time, self.judge, process.parts.gateway, step, self.counts)
         process.loop.create_task(client.live())
+
+    def _known(self, events: Sequence[Event]) -> None:
+        self.judge.truth.known(events)
+        for event in events:
+            if event.erasure in self._ripened:
+                self._ripened.discard(event.erasure)
+                self._ripe(event.erasure)
 
     def _ripe(self, erasure: str) -> None:
         """An operator sees the last clean round and does something at that moment."""

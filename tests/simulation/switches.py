@@ -1,7 +1,7 @@
 """Each protection, switched off: here and nowhere else, for the length of one simulation.
 
 The product has no such switch. Each function below replaces, in the real classes, the one thing that is the
-protection; the names are those of the table that `test_negative_controls.py` prints.
+protection; the names are those of the table in docs/negative-controls.md.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _barrier() -> list[Patch]:
 
 def _durable_intent() -> list[Patch]:
     async def write(
-        self: Erasures, drafts: Any, expect: Any, marks: Any, secrets: Any, unmark: Any, proposed: Any
+        self: Erasures, drafts: Any, expect: Any, epoch: Any, marks: Any, secrets: Any, unmark: Any, *_: Any
     ) -> Any:
         late = asyncio.ensure_future(
             self.ledger.append(drafts, marks=marks, secrets=secrets, unmark=unmark)

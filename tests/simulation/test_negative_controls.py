@@ -1,8 +1,8 @@
 """Each protection is needed: a plan that passes with it fails without it.
 
-The plans stand in `controls.yaml`, shrunk from seeds that fail so; the table over whole seeds is
-docs/negative-controls.md, written by `python -m tests.simulation --controls`. A protection is switched off in one
-named place of `switches.py`, in this process only.
+The plans stand in `controls.yaml`, shrunk from seeds that fail so or written for it; the table over seeds is
+docs/negative-controls.md, written by `make controls`. A protection is switched off in one named place of
+`switches.py`, in this process only.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from tests.simulation.controls import PAGE, Control, plans_of
+from tests.simulation.controls import PAGE, SHORT, Control, plans_of
 from tests.simulation.plan import plan_of
 from tests.simulation.run import simulate
 from tests.simulation.switches import PROTECTIONS, switched_off
 
-SHORT = 60
-"""Recalls in the seeds that are played when a change of the product has made a shrunk plan harmless."""
 TRIED = 60
+"""Seeds that are played when a change of the product has made a plan harmless."""
 
 
 @pytest.mark.timeout(300)
@@ -42,6 +41,6 @@ def test_without_it_plans_fail_that_pass_with_it(name: str, record_property: Any
 def test_the_page_tells_of_every_protection() -> None:
     lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     rows = {cells[1].strip(): cells for line in lines[1:] if (cells := line.split("|"))}
-    assert list(rows) == list(PROTECTIONS), "run: make docs-controls"
+    assert list(rows) == list(PROTECTIONS), "run: make controls"
     silent = [name for name, cells in rows.items() if cells[4].strip() == "none"]
     assert not silent, f"the page shows no seed that fails without {silent}"

@@ -111,6 +111,8 @@ class Erased:
     """Its snapshot reached everything; where it did not, only an operator can end it."""
     seen: set[str] = field(default_factory=set)
     """Tokens that the snapshot can have met in its own rows."""
+    bearers: set[str | None] = field(default_factory=set)
+    """Keys of whatever told of it when its snapshot was taken: they are held back for good."""
 
     def open(self, since: int, until: int) -> bool:
         """Whether it was unsettled at some time between two ticks."""
@@ -252,7 +254,7 @@ class Truth:
                 if erased.owns(row) or (erased.where.subject or "") in row.text:
                     return True
             kin = self.kin_of(erased)
-            if row.key in kin or kin & set(row.sources):
+            if row.key in kin or row.key in erased.bearers or kin & set(row.sources):
                 return True
         return False
 

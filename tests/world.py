@@ -17,6 +17,7 @@ from quietus.answers import Answer
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
 from quietus.core.erasure import Erasure
 from quietus.core.exchange import Headers, Reply, Request, header
+from quietus.core.policy import Policy
 from quietus.keys import Keyring
 from quietus.ledger.memory import MemoryLedger
 from quietus.legacy.faults import Faults
@@ -110,7 +111,7 @@ class World:
         self,
         faults: Faults = Faults(),
         *,
-        policy: str | Path = "default",
+        policy: str | Path | Policy = "default",
         profile: str | Path | Profile = "memory-tool",
         store: dict[str, Any] | None = None,
         ledger: Ledger | None = None,
@@ -135,7 +136,7 @@ class World:
         ids = itertools.count(1)
         self.parts: Parts = assemble(
             Surroundings(
-                Active(loaded, load_policy(policy)),
+                Active(loaded, policy if isinstance(policy, Policy) else load_policy(policy)),
                 self.ledger,
                 self.keyring,
                 self.clock,

@@ -80,7 +80,12 @@ def open_ledger(settings: Settings) -> tuple[Ledger, Keyring]:
         raise LedgerRefused("a ledger on disk needs a keys file: set keys.file")
     keys.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     keyring = Keyring.load_or_make(keys, ledger_is_new=new)
-    return SqliteLedger(path, head_file=settings.ledger.head_file), keyring
+    return (
+        SqliteLedger(
+            path, head_file=settings.ledger.head_file, reserve_bytes=settings.ledger.reserve_bytes
+        ),
+        keyring,
+    )
 
 
 def lineage_file(settings: Settings) -> LineageFile | None:
@@ -164,7 +169,7 @@ class Sidecar:
         self._begin(self.parts.ordering.run())
         self._begin(self.parts.sharing.run())
         self._begin(self.parts.lineage.keep(self.clock))
-        self._begin(keep_publishing(self.parts, self.metrics))
+        self._begin(keep_publishing(self.parts, self.metrics, self.log))
         self._begin(self.reloader.run())
         self._begin(self.certificates.run())
         if (hook := self.settings.webhook) is not None:

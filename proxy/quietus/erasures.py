@@ -17,7 +17,16 @@ from quietus.core.gate import INTENTS, Gate
 from quietus.core.marks import Loading
 from quietus.core.states import State
 from quietus.keys import Keyring, SealKey
-from quietus.ports import Clock, Conflict, Head, Ledger, LedgerError, LedgerRefused, SharedLedger
+from quietus.ports import (
+    Clock,
+    Conflict,
+    Head,
+    Ledger,
+    LedgerError,
+    LedgerRefused,
+    LedgerUncertain,
+    SharedLedger,
+)
 
 KEY_SECRET = "key"
 """The name under which an erasure's own wrapped key lies beside its secrets."""
@@ -172,6 +181,10 @@ class Erasures:
                 secrets=secrets,
                 unmark=unmark,
             )
+        except LedgerUncertain:
+            # The intent may be durable, and will hold after a restart: nothing is let through until then.
+            self.closed_cause = "ledger"
+            raise
         except BaseException:
             for name in proposed:
                 if (found := self.get(name)) is not None and not found.version:

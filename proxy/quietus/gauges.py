@@ -9,6 +9,7 @@ from quietus.assembly import Parts, attested
 from quietus.core.erasure import Erasure
 from quietus.core.states import State
 from quietus.core.verdict import verdict_of
+from quietus.recording import Log
 
 EVERY = 5.0
 """Seconds between two publications."""
@@ -84,14 +85,23 @@ async def publish(parts: Parts, metrics: Gauge, words: Words | None = None) -> N
     metrics.set("overdue_erasures", overdue)
     metrics.set("probe_backlog", parts.timetable.backlog)
     metrics.set("replica_epoch", parts.erasures.gate.epoch)
+    metrics.set("ledger_full", float(parts.erasures.ledger.full))
+    metrics.set("ledger_reserve_bytes", parts.erasures.ledger.reserve_bytes)
     metrics.set("ledger_epoch", parts.erasures.gate.epoch)
     for cause in ("loading", "ledger", "keys", "epoch", "lease"):
         metrics.set("gate_closed", float(parts.erasures.closed_cause == cause), cause=cause)
 
 
-async def keep_publishing(parts: Parts, metrics: Gauge) -> None:
-    """Publishes until cancelled."""
+async def keep_publishing(parts: Parts, metrics: Gauge, log: Log) -> None:
+    """Publishes until cancelled; tells the log when the ledger's disk is full, and when it no longer is."""
     words = Words(parts)
+    full = False
     while True:
+        if parts.erasures.ledger.full is not full:
+            full = not full
+            if full:
+                log.error("ledger_full", bytes=parts.erasures.ledger.reserve_bytes)
+            else:
+                log.info("ledger_has_room", bytes=parts.erasures.ledger.reserve_bytes)
         await publish(parts, metrics, words)
         await parts.erasures.clock.sleep(EVERY)

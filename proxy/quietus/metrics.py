@@ -106,6 +106,8 @@ _ALL: Final = (
     _histogram("overhead_seconds", "Time that the sidecar took for a call.", _FAST, "wire", "operation"),
     _histogram("upstream_seconds", "Time that the store took for a call.", _CALL, "wire", "operation"),
     _histogram("ledger_seconds", "Time of a ledger call.", _FAST, "method"),
+    _gauge("ledger_full", "1 while the ledger's disk is full: only what shuts the gate is still written."),
+    _gauge("ledger_reserve_bytes", "Set aside for that; 0 where there is no reserve, or it is spent."),
     _gauge("ledger_epoch", "Gate epoch of the ledger."),
     _gauge("replica_epoch", "Gate epoch that this process decides by."),
     _counter("violations", "Consistency violations.", "store", "cause",

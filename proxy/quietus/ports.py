@@ -47,6 +47,14 @@ class LedgerUnavailable(LedgerError):
     """A passing fault: nothing was written. The gate stays as it is until the lease lapses."""
 
 
+class LedgerFull(LedgerUnavailable):
+    """Its disk is full: nothing was written, and nothing is until there is room."""
+
+
+class LedgerUncertain(LedgerUnavailable):
+    """Whether what was being written is there is not known; nothing is until the ledger is opened anew."""
+
+
 class LedgerRefused(LedgerError):
     """Not passing: other keys, unknown schema, older than its head, broken chain."""
 
@@ -112,6 +120,14 @@ class Ledger(Protocol):
 
     async def close(self) -> None:
         """Flushes and lets go."""
+
+    @property
+    def full(self) -> bool:
+        """Whether its disk is full: then only what shuts the gate may still be written, or nothing."""
+
+    @property
+    def reserve_bytes(self) -> int:
+        """Bytes set aside for that; 0 where there is no reserve, or it is spent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class LedgerSettings(BaseModel):
     name: str = Field(default="quietus", pattern=r"^[a-z][a-z0-9_-]{0,40}$", description="tells ledgers on one server apart: prefix of the keys, or schema of the database")
     password_file: Path | None = Field(default=None, description="file that holds the password of the ledger's server on one line")
     head_file: Path | None = Field(default=None, description="a file outside the ledger's failure domain that keeps its newest head; a ledger older than that is refused")
+    reserve_bytes: int = Field(default=1 << 20, ge=0, description="set aside beside a SQLite ledger as `NAME.reserve`: on a full disk it is given up, so that a forget, a leak or a quarantine still shuts the gate; made anew when twice as much is free. 0: none")
     lease: Annotated[Duration, Field(ge=0.5, le=300)] = Field(default=10.0, description="how long calls are decided from memory while the ledger does not answer; then the gate shuts. A replica that is lost without a word holds up forgets for so long")
 
     @property

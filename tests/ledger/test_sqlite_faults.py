@@ -19,7 +19,7 @@ from quietus.core.events import Draft, Event, EventType
 from quietus.ledger.faults import meaning
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.ledger.verify import verify_chain
-from quietus.ports import LedgerError, LedgerRefused, LedgerUnavailable, Mark
+from quietus.ports import LedgerError, LedgerFull, LedgerRefused, LedgerUnavailable, LedgerUncertain, Mark
 
 BIG = {"x": "y" * 20_000}
 
@@ -199,11 +199,11 @@ async def test_events_of_a_ledger_with_a_gap_are_refused_where_it_is(tmp_path: P
 @pytest.mark.parametrize(
     ("code", "kind", "poisons"),
     [
-        (sqlite3.SQLITE_FULL, LedgerUnavailable, False),
+        (sqlite3.SQLITE_FULL, LedgerFull, False),
         (sqlite3.SQLITE_BUSY, LedgerUnavailable, False),
         (sqlite3.SQLITE_READONLY, LedgerUnavailable, False),
-        (sqlite3.SQLITE_IOERR | (4 << 8), LedgerUnavailable, True),  # a sync that failed
-        (sqlite3.SQLITE_IOERR | (3 << 8), LedgerUnavailable, True),  # a write that failed
+        (sqlite3.SQLITE_IOERR | (4 << 8), LedgerUncertain, True),  # a sync that failed
+        (sqlite3.SQLITE_IOERR | (3 << 8), LedgerUncertain, True),  # a write that failed
         (sqlite3.SQLITE_CORRUPT, LedgerRefused, True),
         (sqlite3.SQLITE_NOTADB, LedgerRefused, True),
         (None, LedgerRefused, True),  # bytes that are no text

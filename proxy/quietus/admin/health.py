@@ -18,7 +18,10 @@ async def healthz(_request: web.Request) -> web.StreamResponse:
 
 
 async def readyz(request: web.Request) -> web.StreamResponse:
-    """Whether calls are decided: not before the ledger is read, nor while the gate is shut for everything."""
+    """Whether calls are decided and forgets can go on.
+
+    Not before the ledger is read, nor while the gate is shut for everything, nor on a full disk.
+    """
     return _standing(request.app[OFFICE].erasures)
 
 
@@ -26,6 +29,8 @@ def _standing(erasures: Erasures) -> web.Response:
     cause = erasures.closed_cause if erasures.loaded else erasures.closed_cause or "loading"
     if cause is not None:
         return web.json_response({"status": "closed", "cause": cause}, status=503)
+    if erasures.ledger.full:
+        return web.json_response({"status": "full", "cause": "ledger_full"}, status=503)
     return web.json_response({"status": "ready", "epoch": erasures.gate.epoch})
 
 

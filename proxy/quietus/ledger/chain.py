@@ -27,6 +27,12 @@ from quietus.ports import Head, LedgerRefused
 LEDGER: Final = "ledger"
 """The name among an event's facts that belongs to the ledger: what was marked and unmarked with it."""
 
+RESTRICTING: Final = frozenset({
+    EventType.REQUESTED, EventType.LEAKED, EventType.LEAKED_LATE, EventType.QUARANTINED, EventType.HELD,
+    EventType.WRITE_OPENED,
+})  # fmt: skip
+"""What may be written when nothing else may: it shuts the gate, or keeps it from being opened."""
+
 Marked = tuple[str, Mark]
 Secret = tuple[str, str, bytes]
 
@@ -62,6 +68,11 @@ class Batch:
     secrets: tuple[Secret, ...]
     unmark: tuple[str, ...]
     epoch: int | None = None
+
+    @property
+    def restricts(self) -> bool:
+        """Whether it shuts the gate, or keeps it shut: on a full disk it may use the reserve."""
+        return any(draft.type in RESTRICTING for draft, _ in self.drafts)
 
 
 def canonical(value: Any) -> str:

@@ -14,10 +14,11 @@ from pathlib import Path
 from quietus.core.events import Event
 from quietus.ledger import files, scrub, sql
 from quietus.ledger.chain import Batch, Row, broken, canonical, chained, extend, genesis
-from quietus.ledger.faults import READ_ERRORS, meaning
+from quietus.ledger.faults import FULL, READ_ERRORS, meaning
 from quietus.ledger.memory import GATE_MOVED, MOVED, refuse_binding
-from quietus.ledger.opening import Standing, hash_at, open_writable, standing_of
-from quietus.ports import Conflict, Head, LedgerError, LedgerRefused, LedgerUnavailable
+from quietus.ledger.opening import Connect, Standing, connect_file, hash_at, open_writable, standing_of
+from quietus.ledger.reserve import Reserve
+from quietus.ports import Conflict, Head, LedgerError, LedgerFull, LedgerRefused, LedgerUncertain
 
 MarkRow = tuple[str, str, bytes, int]
 """An erasure, a kind, a digest, and the event that the mark came with: also where reading goes on."""
@@ -26,16 +27,26 @@ MarkRow = tuple[str, str, bytes, int]
 class Database:
     """One open ledger file, its lock and its head file. Raises LedgerError, never sqlite3.Error."""
 
-    def __init__(self, path: Path, head_file: Path | None, max_bytes: int | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        head_file: Path | None,
+        max_bytes: int | None,
+        reserve_bytes: int = 0,
+        connect: Connect = connect_file,
+    ) -> None:
         self.path = Path(os.path.realpath(path))
         self.head_file = head_file
         self.head_file_fault: str | None = None
         """Why the head file could not be written last time; None when it is current."""
         self._lock = files.lock(self.path)
+        self.reserve = Reserve(self.path, reserve_bytes)
+        self.full = False
+        """Whether the last append found the disk full; then only what restricts is written."""
         self._poison: LedgerError | None = None
         try:
             with self._guarded():
-                self._connection = open_writable(self.path, head_file, max_bytes)
+                self._connection = open_writable(self.path, head_file, max_bytes, connect)
         except BaseException:
             os.close(self._lock)
             raise
@@ -51,7 +62,7 @@ class Database:
     def close(self) -> None:
         """Empties the journal into the file and lets go of everything."""
         try:
-            if self._poison is None:
+            if self._poison is None and not self.reserve.spent:
                 self._connection.execute(sql.TRUNCATE_JOURNAL)
         except sqlite3.Error:
             pass  # what is committed stands in the journal and is read from there next time
@@ -73,17 +84,51 @@ class Database:
                 scrub.scrub(self._connection, self._file, None)
                 self._connection.execute(sql.SET_SCRUB, (0,))
             self._standing = standing_of(self._connection)
+        self._keep_reserve()
+
+    def _keep_reserve(self) -> None:
+        """Sees to it that there is a reserve, where there is room for one."""
+        before = self.reserve.held
+        self.reserve.keep()
+        if self.reserve.spent:
+            self.full = True
+            # A checkpoint makes the file larger: it would take what was given up for the gate.
+            self._connection.execute(sql.NO_CHECKPOINTS)
+        elif self.reserve.held and not before:
+            self.full = False
+            self._connection.execute(sql.CHECKPOINTS)
 
     def head(self) -> Head:
         """The newest head, read from the file so that a ledger that is gone is noticed."""
         with self._guarded():
             self._still_there()
             self._standing = standing_of(self._connection)
+        self._keep_reserve()
         return self._standing.head
 
-    def append_all(self, batches: Sequence[Batch]) -> list[list[Event] | Conflict]:
-        """Commits all batches at once, each judged after those before it; only conflicts fail alone."""
-        head, outcomes = self._standing.head, list[list[Event] | Conflict]()
+    def append_all(self, batches: Sequence[Batch]) -> list[list[Event] | LedgerError]:
+        """Commits all batches at once, each judged after those before it; conflicts fail alone.
+
+        On a full disk the reserve is given up for those that restrict, and the others fail.
+        """
+        self._keep_reserve()
+        if not self.reserve.spent:
+            try:
+                found = self._commit(batches)
+                self.full = False
+                return found
+            except LedgerFull:
+                self.full = True
+                if not any(batch.restricts for batch in batches) or not self.reserve.give_up():
+                    raise
+                self._keep_reserve()
+        restricting = iter(self._commit([batch for batch in batches if batch.restricts]))
+        return [next(restricting) if batch.restricts else LedgerFull(FULL) for batch in batches]
+
+    def _commit(self, batches: Sequence[Batch]) -> list[list[Event] | LedgerError]:
+        if not batches:
+            return []
+        head, outcomes = self._standing.head, list[list[Event] | LedgerError]()
         with self._guarded(), self._transaction():
             self._still_there()
             for batch in batches:
@@ -199,7 +244,7 @@ class Database:
         except OSError:
             same = False
         if not same:
-            self._poison = LedgerUnavailable(
+            self._poison = LedgerUncertain(
                 f"the ledger {self.path} was removed or replaced while it was in use: put it back, then "
                 "restart Quietus"
             )

@@ -8,11 +8,12 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
-from quietus.ports import LedgerError, LedgerRefused, LedgerUnavailable
+from quietus.ports import LedgerError, LedgerFull, LedgerRefused, LedgerUnavailable, LedgerUncertain
 
 READ_ERRORS: Final = (sqlite3.Error, UnicodeError)
 """What SQLite raises: the second where damage makes it quote bytes that are no text."""
 
+FULL: Final = "the ledger's disk is full; nothing was written: free some space"
 _FULL: Final = (sqlite3.SQLITE_FULL,)
 _BUSY: Final = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT)
 _MEMORY: Final = (sqlite3.SQLITE_NOMEM,)
@@ -30,7 +31,7 @@ def meaning(error: Exception) -> tuple[LedgerError, bool]:
     name = getattr(error, "sqlite_errorname", "unknown error")
     primary = None if code is None else code & 0xFF
     if primary in _FULL:
-        return LedgerUnavailable("the ledger's disk is full; nothing was written: free some space"), False
+        return LedgerFull(FULL), False
     if primary in _BUSY or primary in _MEMORY:
         return LedgerUnavailable(f"the ledger is busy ({name}); nothing was written: try again"), False
     if primary in _READ_ONLY:
@@ -43,7 +44,7 @@ def meaning(error: Exception) -> tuple[LedgerError, bool]:
         )
     if primary in _INPUT_OUTPUT:
         return (
-            LedgerUnavailable(
+            LedgerUncertain(
                 f"the ledger's disk fails or is full ({name}); what was being written may or may not be "
                 "there: check the disk, then restart Quietus"
             ),

@@ -42,6 +42,16 @@ class MemoryLedger:
         self._is_open = True
         return self._head
 
+    @property
+    def full(self) -> bool:
+        """Never: it has no disk."""
+        return False
+
+    @property
+    def reserve_bytes(self) -> int:
+        """None is needed."""
+        return 0
+
     async def head(self) -> Head:
         """The newest head."""
         self._check()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +30,18 @@ class Standing:
     """Secrets were removed, and it was not made sure yet that no trace of them is left."""
 
 
-def open_writable(path: Path, head_file: Path | None, max_bytes: int | None) -> sqlite3.Connection:
+Connect = Callable[[Path], sqlite3.Connection]
+"""How a file is opened: a test opens it through a file system of its own, which fails when it is told to."""
+
+
+def connect_file(path: Path) -> sqlite3.Connection:
+    """A connection to a file as it lies on the disk."""
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=64)
+
+
+def open_writable(
+    path: Path, head_file: Path | None, max_bytes: int | None, connect: Connect = connect_file
+) -> sqlite3.Connection:
     """A connection for the one writer, with everything checked. Raises LedgerRefused, sqlite3.Error."""
     known = read_head(head_file) if head_file else None
     if not path.exists():
@@ -37,7 +49,7 @@ def open_writable(path: Path, head_file: Path | None, max_bytes: int | None) -> 
             compare(head_file, None, known, None)
         create(path)
     close_to_others(path)
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=64)
+    connection = connect(path)
     try:
         for statement in sql.SETTINGS:
             connection.execute(statement)

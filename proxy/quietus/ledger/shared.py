@@ -48,6 +48,16 @@ class SharedServerLedger:
         self._held: dict[str, int] = {}
         self._appender: Appender | None = None
 
+    @property
+    def full(self) -> bool:
+        """Never of its own: a server's full disk shows as a ledger that does not answer."""
+        return False
+
+    @property
+    def reserve_bytes(self) -> int:
+        """None: the disk is the server's."""
+        return 0
+
     async def open(self) -> Head:
         """Connects and checks. Raises LedgerError."""
         if self._appender is not None:

@@ -22,11 +22,13 @@ SETTINGS: Final = (
     "PRAGMA mmap_size = 0",
     "PRAGMA cache_size = -16384",
 )
+CHECKPOINTS: Final = "PRAGMA wal_autocheckpoint = 1000"
+NO_CHECKPOINTS: Final = "PRAGMA wal_autocheckpoint = 0"
 DURABLE: Final = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA fullfsync = ON",
-    "PRAGMA wal_autocheckpoint = 1000",
+    CHECKPOINTS,
     "PRAGMA journal_size_limit = 16777216",
 )
 

@@ -21,7 +21,8 @@ from typing import Any, Final, TypeVar
 from quietus.core.events import Draft, Event
 from quietus.ledger.chain import Batch, Marked, Secret, prepare
 from quietus.ledger.database import Database, MarkRow
-from quietus.ports import Conflict, Head, LedgerError, LedgerRefused, LedgerUnavailable, Mark
+from quietus.ledger.opening import Connect, connect_file
+from quietus.ports import Head, LedgerError, LedgerRefused, LedgerUnavailable, Mark
 
 WAITING: Final = 4096
 """Calls that may wait for the writer; more are refused as LedgerUnavailable."""
@@ -48,7 +49,10 @@ _Outcome = tuple[_Job, Any, BaseException | None]
 
 
 class SqliteLedger:
-    """`ports.Ledger` on a file. `head_file` may lie on another disk; `max_bytes` bounds the file."""
+    """`ports.Ledger` on a file. `head_file` may lie on another disk; `max_bytes` bounds the file.
+
+    `reserve_bytes` are set aside beside it, so that on a full disk the gate can still be shut.
+    """
 
     def __init__(
         self,
@@ -56,10 +60,14 @@ class SqliteLedger:
         *,
         head_file: str | os.PathLike[str] | None = None,
         max_bytes: int | None = None,
+        reserve_bytes: int = 0,
+        connect: Connect = connect_file,
     ) -> None:
         self.path = Path(path)
         self._head_file = Path(head_file) if head_file is not None else None
         self._max_bytes = max_bytes
+        self._reserve_bytes = reserve_bytes
+        self._connect = connect
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._database: Database | None = None
         self._waiting = 0
@@ -70,13 +78,28 @@ class SqliteLedger:
         """Why the head file is older than the ledger; None while it is current or not asked for."""
         return self._database.head_file_fault if self._database else None
 
+    @property
+    def waiting(self) -> int:
+        """Calls that the writer has not answered yet."""
+        return self._waiting
+
+    @property
+    def full(self) -> bool:
+        """Whether its disk is full: then only what shuts the gate may still be written, or nothing."""
+        return self._database is not None and self._database.full
+
+    @property
+    def reserve_bytes(self) -> int:
+        """Bytes set aside for that; 0 where there is no reserve, or it is spent."""
+        return self._reserve_bytes if self._database is not None and self._database.reserve.held else 0
+
     async def open(self) -> Head:
         """Opens or creates the file and starts the writer. Raises LedgerError."""
         if self._database is not None:
             raise LedgerRefused("this ledger is open already: close it first")
         loop = asyncio.get_running_loop()
         self._database = await loop.run_in_executor(
-            None, Database, self.path, self._head_file, self._max_bytes
+            None, Database, self.path, self._head_file, self._max_bytes, self._reserve_bytes, self._connect
         )
         self._closing, self._waiting = False, 0
         self._jobs = SimpleQueue()
@@ -227,7 +250,7 @@ def _append(database: Database, group: Sequence[_Job]) -> list[_Outcome]:
     except Exception as error:
         return [(job, None, error) for job in group]
     return [
-        (job, None, outcome) if isinstance(outcome, Conflict) else (job, outcome, None)
+        (job, None, outcome) if isinstance(outcome, LedgerError) else (job, outcome, None)
         for job, outcome in zip(group, found, strict=True)
     ]
 

@@ -40,7 +40,7 @@ from quietus.reloading import Reloader
 from quietus.snapshotter import SnapshotLimits
 from quietus.trials import found_trial
 from quietus.views import status_view
-from quietus.wires import Listeners, StoreClient
+from quietus.wires import Listeners, StoreClient, told_by
 from quietus.wires import store_client as store_client
 
 
@@ -123,7 +123,11 @@ class Sidecar:
         self.log = structlog.get_logger()
         self.client = StoreClient(settings.store, settings.timeouts, settings.limits.response_bytes_max)
         self.active = Active(
-            load_profile(settings.store.profile, settings.store.wires),
+            load_profile(
+                settings.store.profile,
+                settings.store.wires,
+                told_by(settings.store.grpc, settings.timeouts),
+            ),
             load_policy(settings.policy),
             found_trial(settings.store.trial),
         )

@@ -75,7 +75,9 @@ class Reloader:
     def reload(self) -> bool:
         """Takes both documents over, or neither; says which it was."""
         try:
-            profile = load_profile(self._profile, self._active.profile.wires)
+            profile = load_profile(
+                self._profile, self._active.profile.wires, self._active.profile.told
+            )
             policy = load_policy(self._policy)
         except (DocumentError, ProfileError, OSError) as error:
             self.refused += 1

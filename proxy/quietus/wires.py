@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 import grpc
 
+from quietus.adapters import reflection
 from quietus.adapters.grpc import GrpcListener, GrpcListenerLimits
 from quietus.adapters.grpc_client import GrpcLimits, GrpcStream, GrpcUpstream
 from quietus.adapters.http import HttpListener, ListenerLimits
@@ -60,6 +61,21 @@ def grpc_client(
         own_headers=_values(settings.headers),
         inject_headers=_values(settings.inject_headers),
     )
+
+
+def told_by(settings: GrpcSettings | None, timeouts: Timeouts) -> Callable[[frozenset[str]], bytes] | None:
+    """Asks the store for the descriptors of its services by reflection; None where it speaks no gRPC."""
+    if settings is None:
+        return None
+
+    def tell(services: frozenset[str]) -> bytes:
+        return reflection.told(
+            settings.upstream, services, deadline=timeouts.connect,
+            credentials=_client_credentials(settings.upstream_tls) if settings.upstream_tls else None,
+            headers=(*_values(settings.headers), *_values(settings.inject_headers)),
+        )  # fmt: skip
+
+    return tell
 
 
 class StoreClient:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from quietus.profiles.models import ProfileModel
 from quietus.profiles.profile import Profile
 from quietus.profiles.rpc import WIRES, Wiring
 
+Tell = Callable[[frozenset[str]], bytes]
+"""Asks for the descriptor set of these services. Raises NoDescriptors."""
 _SUFFIXES = (".yaml", ".yml", ".json")
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -51,12 +53,12 @@ def find_profile(name_or_path: str | Path) -> Path:
 
 
 def load_profile(
-    name_or_path: str | Path, wires: Collection[Wire] = WIRES, descriptors: bytes | None = None
+    name_or_path: str | Path, wires: Collection[Wire] = WIRES, descriptors: bytes | Tell | None = None
 ) -> Profile:
     """A profile, compiled. Raises ProfileError with everything that is wrong with it.
 
     `wires` are those that the store is reached by; `descriptors` is the descriptor set that the store itself
-    has told, for a profile that names none.
+    has told, or asks it for one, for a profile that names none.
     """
     path = find_profile(name_or_path)
     try:
@@ -70,7 +72,7 @@ def parse_profile(
     data: bytes | str,
     file: str = "profile.yaml",
     wires: Collection[Wire] = WIRES,
-    descriptors: bytes | None = None,
+    descriptors: bytes | Tell | None = None,
 ) -> Profile:
     """A profile from its text, compiled. A descriptor set that it names is read. Raises ProfileError."""
     raw = data.encode("utf-8") if isinstance(data, str) else data
@@ -88,7 +90,7 @@ def parse_profile(
         model = ProfileModel.model_validate(document.value)
     except ValidationError as error:
         raise ProfileError(model_faults(error, document)) from None
-    wiring = Wiring(frozenset(wires), _descriptors(model, document, descriptors))
+    wiring = _wiring(model, document, frozenset(wires), descriptors)
     try:
         return Profile(model, hashlib.sha256(raw).hexdigest(), wiring)
     except CompileFaults as error:
@@ -100,24 +102,37 @@ def parse_profile(
         ) from None
 
 
-def _descriptors(model: ProfileModel, document: Document, given: bytes | None) -> Descriptors | None:
-    """The messages of the gRPC routes: as the profile names them, else as they are given."""
+def _wiring(
+    model: ProfileModel, document: Document, wires: frozenset[Wire], given: bytes | Tell | None
+) -> Wiring:
+    """The wires, and the messages of the gRPC routes: as the profile names them, else as the store tells."""
     named = model.descriptors
     key = "file" if named is not None and named.file is not None else "module"
     try:
         if named is None:
-            return Descriptors(given) if given is not None else None
+            told = _told(model, given) if "grpc" in wires else None
+            return Wiring(wires, Descriptors(told) if told is not None else None, told)
         if named.file is not None:
             data = (Path(document.file).parent / named.file).read_bytes()
         else:
             data = of_module(str(named.module))
-        return Descriptors(data)
+        return Wiring(wires, Descriptors(data))
     except OSError as error:
         message, hint = f"the descriptor set cannot be read: {error.strerror}", "it lies beside the profile"
     except NoDescriptors as error:
-        message, hint = f"the descriptor set cannot be used: {error}", "make it anew from the .proto files"
+        message = f"the descriptor set cannot be used: {error}"
+        hint = "make it from the .proto files and lay it beside the profile: descriptors: {file: NAME.pb}"
     line = document.line(("descriptors", key) if named is not None else ())
     raise ProfileError([Fault(document.file, line, message, hint)])
+
+
+def _told(model: ProfileModel, given: bytes | Tell | None) -> bytes | None:
+    """The descriptor set of the services that the routes name, asked for only where there are any."""
+    services = {route.grpc.method.split("/")[1] for route in model.routes
+                if route.grpc is not None and (route.operation != "ignore" or route.when)}  # fmt: skip
+    if not services or given is None or isinstance(given, bytes):
+        return given if isinstance(given, bytes) else None
+    return given(frozenset(services))
 
 
 def model_faults(error: ValidationError, document: Document) -> list[Fault]:

@@ -52,6 +52,7 @@ class Profile:
         self._model = model
         self._wiring = wiring
         self.wires = wiring.wires
+        self.told = wiring.told
         self.name = model.name
         self.summary = model.summary
         self.store = model.store

@@ -29,6 +29,8 @@ class Wiring:
 
     wires: frozenset[Wire] = BOTH
     descriptors: Descriptors | None = None
+    told: bytes | None = None
+    """The descriptor set as the store has told it, where it has: what a reloaded profile goes on with."""
 
     def rpc(self, method: str, place: Place) -> Rpc:
         """The method. Raises CompileFault where it is not described."""

@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test simulate soak lint types bench proto lock docs clean
+.PHONY: help run test simulate soak mutate lint types bench proto lock docs clean
 
 help:  ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ simulate: $(VENV)/test.stamp  ## the simulator: 500 seeds, and each protection s
 
 soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator (some 40 minutes on two cores)
 	$(BIN)/python -m tests.simulation --seeds 5000 --recalls 225
+
+mutate: $(VENV)/test.stamp  ## mutants of the core: is there a test that notices? (MUTATE_ARGS=states; all take hours)
+	$(BIN)/python scripts/mutate.py $(MUTATE_ARGS)
 
 lint: $(VENV)/test.stamp  ## ruff
 	$(BIN)/ruff check proxy scripts tests bench

@@ -17,6 +17,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.orders import Orders
 from quietus.core.policy import Policy
 from quietus.core.screening import Screener
+from quietus.core.soundness import audited
 from quietus.core.verdict import Verdict, verdict_of
 from quietus.deciding import Deciding
 from quietus.erasures import Erasures
@@ -103,8 +104,8 @@ class Parts:
 
 def judged(erasure: Erasure, profile: Profile, orders: Orders, now: float) -> Verdict:
     """The verdict on an erasure at a Unix second, under a profile and the orders of people."""
-    overridden = orders.overridden(erasure.predicate, now)
-    return verdict_of(erasure, attested(profile, now), overridden=overridden)
+    overridden, held = orders.overridden(erasure.predicate, now), attested(profile, now)
+    return verdict_of(erasure, held, overridden=overridden, audited=audited(profile.store.manners(held)))
 
 
 def attested(profile: Profile, now: float) -> frozenset[str]:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from quietus.assembly import Parts, attested
 from quietus.core.erasure import Erasure
+from quietus.core.soundness import audited
 from quietus.core.states import State
 from quietus.core.verdict import verdict_of
 from quietus.recording import Log
@@ -49,7 +50,8 @@ class Words:
         known = self._known.get(erasure.id)
         if known is None or known[0] is not erasure:
             overridden = self._parts.erasures.gate.orders.overridden(erasure.predicate, self._now)
-            word = verdict_of(erasure, self._held, overridden=overridden).word.value
+            sound = audited(self._parts.active.profile.store.manners(self._held))
+            word = verdict_of(erasure, self._held, overridden=overridden, audited=sound).word.value
             known = self._known[erasure.id] = (erasure, word)
         return known[1]
 

@@ -23,7 +23,8 @@ from tests.world import World
 
 ATTESTED: dict[str, Any] = {
     **SHORT,
-    "attestations": [{"condition": "surfaces_complete", "by": "ops", "expires": "2099-01-01"}],
+    "attestations": [{"condition": name, "by": "ops", "expires": "2099-01-01"}
+                     for name in ("surfaces_complete", "write_path_audited")],
 }
 
 

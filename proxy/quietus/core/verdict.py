@@ -58,6 +58,8 @@ class Evidence:
     controlled: bool = False
     """Every probe that counted had a live control."""
     all_probed: bool = False
+    write_path_audited: bool = False
+    """Nobody who writes can read what the erased has left behind, as far as somebody vouches for it."""
     released: bool = False
 
 
@@ -72,6 +74,7 @@ _CONDITIONS = (
     ("witnessed", "a record found before the forget"),
     ("controlled", "a live control in every round"),
     ("all_probed", "a probe of every declared surface"),
+    ("write_path_audited", "an unexpired attestation that the write path was audited for derived reads"),
 )
 
 
@@ -89,11 +92,17 @@ def conclude(evidence: Evidence, through: Iterable[str] = ()) -> Verdict:
 
 
 def verdict_of(
-    erasure: Erasure, attested: Iterable[str] = (), tombstoned: bool = True, *, overridden: bool = False
+    erasure: Erasure,
+    attested: Iterable[str] = (),
+    tombstoned: bool = True,
+    *,
+    overridden: bool = False,
+    audited: bool = True,
 ) -> Verdict:
     """The verdict on an erasure as it stands. `attested` are the profile's unexpired attestations.
 
     `overridden`: a break-glass override lets its recalls through now, so that nothing can be claimed of them.
+    `audited`: the store's write path is vouched for as far as its features ask for it (`soundness.audited`).
     """
     surfaces = erasure.surfaces
     read = [s for s in surfaces if s.get("kind") not in ("history", "unprobeable") and s.get("applies", True)]
@@ -116,6 +125,7 @@ def verdict_of(
         and not any(s.get("sampled") for s in surfaces)
         and not erasure.snapshot.get("truncated")
         and all(s.get("outcome") == Outcome.CLEAN.value for s in history),
+        write_path_audited=audited,
         released=erasure.state is State.RELEASED or overridden,
     )
     return conclude(evidence, _names(probed) if clean else ())

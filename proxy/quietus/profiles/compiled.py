@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from quietus.core.soundness import Rating, audited, rated
 from quietus.profiles.call_words import CallModel
 from quietus.profiles.faults import CompileFault
 from quietus.profiles.models import ROUND_SECONDS, ProfileModel, SurfaceModel
@@ -249,8 +250,11 @@ def _check_references(model: ProfileModel, out: Compiled, faults: list[CompileFa
 
 def _lints(model: ProfileModel) -> list[str]:
     found = []
-    if model.store.erasure_model == "async" and model.store.write_path_reads_derived is True:
+    manners = model.store.manners(frozenset(each.condition for each in model.store.attestations))
+    if rated(manners) is Rating.UNSOUND:
         found.append(
             "UNSOUND: lazy invalidation and a write path that reads derived state; no TTL makes up for it"
         )
+    if not audited(manners):
+        found.append("the write path is not attested as audited for derived reads: no verdict is COMPLIANT")
     return found

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from quietus.core.soundness import Manners
 from quietus.profiles.call_words import CallGrpc, CallHttp, CallModel, PageModel, RouteModel, Wired
 from quietus.profiles.words import (
     AckModel,
@@ -51,6 +52,12 @@ class StoreModel(Model):
     refusals: dict[Literal["grpc"], str] = {}
     neutral_query: str = Field("recent notes", min_length=1)
     attestations: list[AttestationModel] = []
+
+    def manners(self, attested: frozenset[str] = frozenset()) -> Manners:
+        """What `core.soundness` rates. `attested` are the conditions that hold now."""
+        known = None if self.write_path_reads_derived == "unknown" else self.write_path_reads_derived
+        lazy = self.erasure_model == "async"
+        return Manners(lazy, known, self.settling_interval, frozenset(self.features), attested)
 
     @property
     def bound(self) -> float:

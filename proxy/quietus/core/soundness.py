@@ -1,0 +1,56 @@
+"""Whether a store can keep what it promises: the fourth founding document's predicate, over what is declared.
+
+Erasure is a property of the write path's reads. Where derived state goes lazily, writes read it, and there
+is a time between the two, a write can bring the erased back, whatever any TTL says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+READS: Final = frozenset({"salience", "dedup"})
+"""Features whose write path can hardly do without reading derived state."""
+AUDITED: Final = frozenset({"write_path_audited", "no_derived_reads"})
+"""Attestations that somebody has looked at what the write path reads."""
+
+
+class Rating(StrEnum):
+    """What follows from a store's manners."""
+
+    SOUND = "SOUND"
+    UNSOUND = "UNSOUND"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """What a profile says of its store, and who vouches for it."""
+
+    lazy: bool
+    """Derived state is not gone when the forget returns."""
+    reads_derived: bool | None
+    """Whether writes read derived state; None: nobody knows."""
+    window: float
+    """Seconds between the forget's answer and the purge of derived state."""
+    features: frozenset[str] = frozenset()
+    attested: frozenset[str] = frozenset()
+    """Conditions that are vouched for and have not expired."""
+
+
+def rated(manners: Manners) -> Rating:
+    """At risk if and only if all three hold. No length of a TTL comes into it."""
+    if not manners.lazy or manners.window <= 0 or manners.reads_derived is False:
+        return Rating.SOUND
+    return Rating.UNSOUND if manners.reads_derived else Rating.UNKNOWN
+
+
+def audited(manners: Manners) -> bool:
+    """Whether "compliant" may be said as far as the write path goes.
+
+    A store that ranks by salience or merges duplicates needs somebody who has audited what its writes read.
+    """
+    if manners.reads_derived is True and manners.lazy and manners.window > 0:
+        return "write_path_audited" in manners.attested
+    return not manners.features & READS or bool(manners.attested & AUDITED)

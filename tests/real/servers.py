@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -31,7 +33,7 @@ def installed(name: str) -> str:
 def serving(command: list[str], port: int, folder: Path) -> Iterator[str]:
     """Runs a server until the block ends; its HOST:PORT, once something listens there."""
     with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+        server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
     try:
         end = time.monotonic() + STARTING
         while True:
@@ -43,12 +45,13 @@ def serving(command: list[str], port: int, folder: Path) -> Iterator[str]:
                 server.wait(0.05)
         yield f"127.0.0.1:{port}"
     finally:
-        server.terminate()
-        try:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGTERM)  # a wrapper leaves its child behind
+        with contextlib.suppress(subprocess.TimeoutExpired):
             server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait(20)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait(20)
 
 
 @contextlib.contextmanager

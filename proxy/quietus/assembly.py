@@ -11,6 +11,7 @@ from typing import Any
 from quietus.arrivals import Arrivals
 from quietus.attribution import Attribution
 from quietus.barrier import Alone, Sharing
+from quietus.collecting import Collecting
 from quietus.conversation_ports import NoStreams, Streams
 from quietus.conversing import Conversations
 from quietus.core.erasure import Erasure
@@ -178,7 +179,9 @@ def assemble(around: Surroundings) -> Parts:
         erasures, around.profile, around.upstream, snapshotter, descent, flights, bounds.forgets, metrics,
         intents, sharing,
     )  # fmt: skip
-    ordering = Ordering(erasures, intents, timetable.wake, around.new_id)
+    ordering = Ordering(
+        erasures, intents, timetable.wake, around.new_id, Collecting(erasures, around.policy)
+    )
     deciding = Deciding(erasures, around.policy, ordering.overriding)
     rounds = Rounds(prober, metrics, bounds.replicas)
     severing = Severing(prober, descent, owners, lineage, around.policy, metrics)

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from quietus.acts import BadAct, stated
+from quietus.collecting import Collecting
 from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType, scope_to_facts
 from quietus.core.orders import MOST, Hold, Override
@@ -20,7 +21,7 @@ from quietus.core.states import State
 from quietus.core.terms import Terms
 from quietus.erasures import Erasures
 from quietus.intents import Intents
-from quietus.ports import LedgerError
+from quietus.ports import Conflict, LedgerError
 
 LONGEST_OVERRIDE: Final = 24 * 3600.0
 """Seconds. Whoever needs more gives another, with another reason."""
@@ -41,7 +42,9 @@ class Ordering:
         intents: Intents,
         wake: Callable[[str], object],
         new_id: Callable[[], str],
+        collecting: Collecting,
     ) -> None:
+        self._collecting = collecting
         self._erasures = erasures
         self._intents = intents
         self._wake = wake
@@ -179,10 +182,11 @@ class Ordering:
     # -------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Looks for what has expired until cancelled. A ledger that fails is looked at again."""
+        """Looks for what has had its time until cancelled. A ledger that fails is looked at again."""
         while True:
-            with suppress(LedgerError):
+            with suppress(LedgerError, Conflict):
                 await self.expire()
+                await self._collecting.look()
             await self._erasures.clock.sleep(EVERY)
 
     def _name(self, kind: str) -> str:

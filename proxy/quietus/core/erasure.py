@@ -86,6 +86,8 @@ class Erasure:
     """A completion signal for this epoch arrived: it stands for the settling interval."""
     escalated: bool = False
     watch_ended: bool = False
+    collected: bool = False
+    """Its tombstone is gone, as the policy says."""
     label: str = "predicate"
 
     @property
@@ -96,7 +98,7 @@ class Erasure:
     @property
     def tombstoned(self) -> bool:
         """Whether its ids and content are still screened for."""
-        return self.state in TOMBSTONED
+        return self.unsettled or (self.state in TOMBSTONED and not self.collected)
 
     @property
     def read_phase(self) -> ReadPhase:
@@ -272,5 +274,6 @@ _CHANGES: Final[dict[EventType, Callable[[Erasure, Event], Erasure]]] = {
     EventType.QUARANTINE_LIFTED: lambda e, _: replace(e, state=State.REFUSED) if e.by_hand else e,
     EventType.HELD: lambda e, _: replace(_restart(e), held=True),
     EventType.HOLD_LIFTED: lambda e, _: replace(_restart(e), held=False),
+    EventType.COLLECTED: lambda e, _: replace(e, collected=True),
     EventType.WATCH_ENDED: lambda e, _: replace(e, watch_ended=True),
 }

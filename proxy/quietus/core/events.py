@@ -34,6 +34,8 @@ class EventType(StrEnum):
     REMEDIED = "remedied"
     OVERDUE = "overdue"
     WATCH_ENDED = "watch_ended"
+    COLLECTED = "collected"
+    """Its tombstone was taken away: the policy no longer keeps it."""
     WRITE_OPENED = "write_opened"
     WRITE_CLOSED = "write_closed"
     READMITTED = "readmitted"

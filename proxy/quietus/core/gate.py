@@ -62,7 +62,8 @@ class Gate:
         before = self.erasures.get(event.erasure)
         after = advance(before, event)
         self.erasures[after.id] = after
-        if before is None or class_of(before) != class_of(after):
+        alike = before is not None and before.tombstoned == after.tombstoned
+        if before is None or not alike or class_of(before) != class_of(after):
             if before is not None:
                 self._index.remove(before)
             self._index.add(after)

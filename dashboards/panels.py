@@ -215,7 +215,7 @@ HONESTY = Sheet(
                 Panel("Exposure", "From its acknowledgement to the last leak seen.",
                       spread("quietus_exposure_seconds"), "s"),
                 Panel("Leaking surfaces", "Where the erased was still found, by surface.",
-                      ((over("increase", "quietus_probes_total", "store, surface", where=', outcome="leak"'), "{{store}} {{surface}}"),)),
+                      ((over("increase", "quietus_probes_total", "store, surface", where=', outcome="LEAKING"'), "{{store}} {{surface}}"),)),
                 Panel("Premature assurance", "How often it had claimed completion and was then seen to leak.",
                       ((over("increase", "quietus_premature_assurance_total", "store, surface"), "{{store}} {{surface}}"),)),
                 Panel("Verdicts downgraded", "Verdicts that became weaker than what the store had claimed.",

@@ -125,6 +125,7 @@ def test_without_a_tombstone_it_is_unconfirmed() -> None:
     assert verdict_of(settled(), COMPLETE, tombstoned=False).word is Word.UNCONFIRMED
 
 
+@pytest.mark.requirement("R26", "R58", "R102")
 @pytest.mark.parametrize(
     ("surfaces", "snapshot"),
     [
@@ -173,6 +174,7 @@ def test_no_other_state_claims_anything(state: State) -> None:
     assert verdict.missing
 
 
+@pytest.mark.requirement("R5")
 def test_acknowledgement_alone_changes_no_surface_and_no_verdict() -> None:
     story = Story()
     before = verdict_of(story.erasure, COMPLETE)

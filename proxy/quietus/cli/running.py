@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from quietus.cli.root import NO, fail, guarded, screen
 from quietus.config import load
 from quietus.legacy import demo as story
 from quietus.legacy.faults import FAULTS, FOUNDING, UnknownFault, parse_faults
+from quietus.legacy.grpc_server import serve_grpc
 from quietus.legacy.server import serve as serve_store
 from quietus.legacy.store import LegacyStore
 from quietus.profiles.loader import load_profile
@@ -36,6 +38,10 @@ def serve(
     upstream: Annotated[str | None, typer.Option(help="The store, such as http://127.0.0.1:8000.")] = None,
     profile: Annotated[str | None, typer.Option(help="A profile that ships, or a path.")] = None,
     listen: Annotated[str | None, typer.Option(help="Where agents connect: HOST:PORT.")] = None,
+    grpc_upstream: Annotated[str | None, typer.Option(help="The store over gRPC: HOST:PORT.")] = None,
+    grpc_listen: Annotated[
+        str | None, typer.Option(help="Where agents connect over gRPC; the same as --listen: one port.")
+    ] = None,
     admin: Annotated[str | None, typer.Option(help="Where the admin API listens: HOST:PORT.")] = None,
     ledger: Annotated[str | None, typer.Option(help="sqlite:///PATH, or memory:")] = None,
     policy: Annotated[str | None, typer.Option(help="default, strict, observe, or a path.")] = None,
@@ -47,6 +53,8 @@ def serve(
       quietus serve --config quietus.yaml
 
       quietus serve --upstream http://127.0.0.1:8000 --profile chroma --ledger sqlite:///quietus.db
+
+      quietus serve --grpc-upstream 127.0.0.1:19530 --profile milvus --ledger sqlite:///quietus.db
     """
     settings = settings_of(
         config,
@@ -54,6 +62,8 @@ def serve(
             "store.http.upstream": upstream,
             "store.profile": profile,
             "store.http.listen": listen,
+            "store.grpc.upstream": grpc_upstream,
+            "store.grpc.listen": grpc_listen,
             "admin.listen": admin,
             "ledger.url": ledger,
             "policy": policy,
@@ -65,21 +75,25 @@ def serve(
 
 def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Leave the store and the sidecar running.")] = False,
+    grpc: Annotated[bool, typer.Option("--grpc", help="Let everybody speak gRPC.")] = False,
 ) -> None:
     """Show a store that lies, and Quietus in front of it, side by side.
 
-    Example:
+    Examples:
 
       quietus demo
+
+      quietus demo --grpc
     """
     with tempfile.TemporaryDirectory(prefix="quietus-demo-") as folder:
         logs.setup(SystemClock().now, stream=(Path(folder) / "log").open("w"))
-        held = asyncio.run(_tell(Path(folder), keep))
+        held = asyncio.run(_tell(Path(folder), keep, grpc))
     raise typer.Exit(0 if held else NO)
 
 
-async def _tell(folder: Path, keep: bool) -> bool:
+async def _tell(folder: Path, keep: bool, grpc: bool) -> bool:
     profile = _hurried(folder)
+    wire = "grpc" if grpc else "http"
 
     async def factory(upstream: str) -> story.Sidecar:
         settings = load(
@@ -87,8 +101,8 @@ async def _tell(folder: Path, keep: bool) -> bool:
             {
                 "store.name": "demo",
                 "store.profile": str(profile),
-                "store.http.upstream": upstream,
-                "store.http.listen": "127.0.0.1:0",
+                f"store.{wire}.upstream": upstream,
+                f"store.{wire}.listen": "127.0.0.1:0",
                 "admin.listen": "127.0.0.1:0",
                 "ledger.url": f"sqlite:///{folder}/ledger.db",
             },
@@ -96,9 +110,10 @@ async def _tell(folder: Path, keep: bool) -> bool:
         )
         sidecar = Sidecar(settings)
         await sidecar.start()
-        return story.Sidecar(sidecar.data_url, sidecar.admin_url, sidecar.admin.token, sidecar.stop)
+        place = sidecar.grpc_address if grpc else sidecar.data_url
+        return story.Sidecar(place, sidecar.admin_url, sidecar.admin.token, sidecar.stop)
 
-    return await story.run(screen(), sidecar_factory=factory, keep=keep, clock=SystemClock())
+    return await story.run(screen(), sidecar_factory=factory, keep=keep, clock=SystemClock(), grpc=grpc)
 
 
 def _hurried(folder: Path) -> Path:
@@ -119,6 +134,7 @@ def _hurried(folder: Path) -> Path:
 
 def legacy_serve(
     listen: Annotated[str, typer.Option(help="HOST:PORT.")] = "127.0.0.1:8000",
+    grpc_listen: Annotated[str | None, typer.Option(help="HOST:PORT, for gRPC too.")] = None,
     fault: Annotated[list[str] | None, typer.Option("--fault", help="NAME or NAME=VALUE.")] = None,
     faults: Annotated[bool, typer.Option("--faults", help="List the faults and end.")] = False,
 ) -> None:
@@ -129,6 +145,8 @@ def legacy_serve(
       quietus legacy serve
 
       quietus legacy serve --fault lazy_index=60 --fault chunk_cache
+
+      quietus legacy serve --grpc-listen 127.0.0.1:50051
     """
     if faults:
         for name, each in FAULTS.items():
@@ -137,16 +155,22 @@ def legacy_serve(
     try:
         chosen = parse_faults(fault) if fault else FOUNDING
         host, port = address(listen)
+        second = address(grpc_listen) if grpc_listen is not None else None
     except (UnknownFault, ValueError) as error:
         fail(str(error))
 
     async def forever() -> None:
-        served = await serve_store(host, port, LegacyStore(SystemClock(), seed=1, faults=chosen))
-        typer.echo(f"the store listens on {served.url}; stop it with Ctrl-C", err=True)
-        try:
+        store = LegacyStore(SystemClock(), seed=1, faults=chosen)
+        async with AsyncExitStack() as stack:
+            served = await serve_store(host, port, store)
+            stack.push_async_callback(served.close)
+            places = served.url
+            if second is not None:
+                over_grpc = await serve_grpc(*second, store)
+                stack.push_async_callback(over_grpc.close)
+                places += f" and, over gRPC, on {over_grpc.address}"
+            typer.echo(f"the store listens on {places}; stop it with Ctrl-C", err=True)
             await asyncio.Event().wait()
-        finally:
-            await served.close()
 
     try:
         guarded(lambda: asyncio.run(forever()))

@@ -23,6 +23,13 @@ class Heard:
     status: int
     headers: Mapping[str, str]
     text: str
+    code: str = ""
+    """Of gRPC: the name of its status code."""
+
+    @property
+    def said(self) -> str:
+        """The status, as it is told to people."""
+        return self.code or f"status {self.status}"
 
     @property
     def document(self) -> dict[str, Any]:

@@ -14,11 +14,14 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from aiohttp import ClientError, ClientSession
+from grpc import aio
 from rich.console import Console
 from rich.text import Text
 
 from quietus.legacy.agent import Agent, Office
 from quietus.legacy.faults import Faults
+from quietus.legacy.grpc_agent import RpcAgent
+from quietus.legacy.grpc_server import ServedGrpc, serve_grpc
 from quietus.legacy.loop_clock import LoopClock
 from quietus.legacy.server import serve
 from quietus.legacy.store import LegacyStore
@@ -71,8 +74,12 @@ async def run(
     keep: bool = False,
     clock: Clock | None = None,
     pace: Pace = DEFAULT_PACE,
+    grpc: bool = False,
 ) -> bool:
-    """Tells the story; returns whether it held. With `keep`, store and sidecar run on until cancelled."""
+    """Tells the story; returns whether it held. With `keep`, store and sidecar run on until cancelled.
+
+    With `grpc` everybody speaks gRPC; the factory gets and gives HOST:PORT then.
+    """
     clock = clock or LoopClock()
     faults = Faults(
         lazy_index=pace.compaction,
@@ -82,12 +89,20 @@ async def run(
     )
     telling = Telling(console, MARKS)
     async with AsyncExitStack() as stack:
-        served = await serve("127.0.0.1", 0, LegacyStore(clock, seed=1, faults=faults))
+        store = LegacyStore(clock, seed=1, faults=faults)
+        served = await (serve_grpc("127.0.0.1", 0, store) if grpc else serve("127.0.0.1", 0, store))
         stack.push_async_callback(served.close)
-        data_url, admin_url, token, close = await sidecar_factory(served.url)
+        place = served.address if isinstance(served, ServedGrpc) else served.url
+        data_url, admin_url, token, close = await sidecar_factory(place)
         stack.push_async_callback(close)
         session = await stack.enter_async_context(ClientSession())
-        cast = Cast(Agent(session, served.url), Agent(session, data_url), Office(session, admin_url, token))
+
+        async def agent(where: str) -> Agent:
+            if not grpc:
+                return Agent(session, where)
+            return RpcAgent(await stack.enter_async_context(aio.insecure_channel(where)))
+
+        cast = Cast(await agent(place), await agent(data_url), Office(session, admin_url, token))
         story = Story(telling, cast, clock, pace.poll, pace.patience)
         try:
             await story.tell()
@@ -102,7 +117,7 @@ async def run(
         if keep:
             console.print(
                 Text(
-                    f"\nStill running. The store: {served.url}   through Quietus: {data_url}   "
+                    f"\nStill running. The store: {place}   through Quietus: {data_url}   "
                     f"admin API: {admin_url}\nStop with Ctrl-C."
                 )
             )

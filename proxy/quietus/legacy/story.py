@@ -93,7 +93,7 @@ class Story:
                 f"reading one of them by its key: {'not found' if row.status == 404 else row.status}",
             ],
             [
-                f"passes that on, and adds: accepted, not settled yet (status {heard.status}).",
+                f"passes that on, and adds: accepted, not settled yet ({heard.said}).",
                 f"remembers the erasure as {name[1] if name else 'nothing'}",
                 f"this took {took * 1000:.0f} ms",
             ],
@@ -252,7 +252,7 @@ def _refusal(heard: Heard) -> list[Text]:
     document = heard.document
     told = document.get("detail") or document.get("title") or "no answer to read"
     return [
-        Text(f"refused (status {heard.status})", style="bold green"),
+        Text(f"refused ({heard.said})", style="bold green"),
         Text(str(document.get("reason", "")), style="green"),
         Text(str(told)),
     ]

@@ -36,7 +36,7 @@ mutate: $(VENV)/test.stamp  ## mutants of the core: is there a test that notices
 	$(BIN)/python scripts/mutate.py $(MUTATE_ARGS)
 
 lint: $(VENV)/test.stamp  ## ruff
-	$(BIN)/ruff check proxy scripts tests bench
+	$(BIN)/ruff check proxy scripts tests bench dashboards
 
 types: $(VENV)/test.stamp  ## mypy --strict
 	$(BIN)/mypy --strict

@@ -30,6 +30,7 @@ from dashboards.panels import SHEETS, Panel, Sheet
 
 FOLDER = Path(__file__).resolve().parent / "json"
 SOURCE = DataSourceRef(type_val="prometheus", uid="$datasource")
+RELOADS = 'changes(quietus_reload_timestamp_seconds{job=~"$job", instance=~"$instance"}[1m]) > 0'
 ALL = VariableOption(text="All", value="$__all", selected=True)
 
 
@@ -53,7 +54,7 @@ def text_of(sheet: Sheet) -> str:
         .link(DashboardLink("Quietus").type(DashboardLinkType.DASHBOARDS).tags(["quietus"]).as_dropdown(True)
               .include_vars(True).keep_time(True))
         .annotation(AnnotationQuery().name("Reloads").enable(True).icon_color("blue").datasource(SOURCE)
-                    .expr('changes(quietus_reload_timestamp_seconds{job=~"$job", instance=~"$instance"}[1m]) > 0'))
+                    .expr(RELOADS))
         .with_variable(DatasourceVariable("datasource").type("prometheus").label("Data source"))
     )  # fmt: skip
     for name, query in (
@@ -65,10 +66,13 @@ def text_of(sheet: Sheet) -> str:
             QueryVariable(name).label(name).datasource(SOURCE).query(query).include_all(True).multi(True)
             .all_value(".+").current(ALL).refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
         )  # fmt: skip
+    number = 0
     for title, panels in sheet.rows:
-        board = board.with_row(Row(title))
+        number += 1
+        board = board.with_row(Row(title).id(number))
         for panel in panels:
-            board = board.with_panel(made(panel))
+            number += 1
+            board = board.with_panel(made(panel).id(number))
     return JSONEncoder(sort_keys=True, indent=2).encode(board.build()) + "\n"
 
 

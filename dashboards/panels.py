@@ -1,9 +1,10 @@
 """What the dashboards show: panels with their questions, their queries and their units.
 
-`ME` picks the sidecars that the variables at the top name, `STORE` those stores as well. Sidecars that share a
-ledger each show all of its erasures: such gauges are the maximum over sidecars, never the sum.
+`ME` picks the sidecars that the variables at the top name, `STORE` those stores as well. Sidecars that share
+a ledger each show all of its erasures: such gauges are the maximum over sidecars, never the sum.
 """
 
+# ruff: noqa: E501 -- one query a line
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -196,7 +197,7 @@ SIDECAR = Sheet(
                        (f"min by (condition) (quietus_attestation_expiry_timestamp_seconds{{{ME}}}) - time()", "attestation {{condition}}")), "s"),
                 Panel("Events delivered", "Events sent to the address that the settings name.",
                       ((over("increase", "quietus_webhook_events_total", "outcome"), "{{outcome}}"),)),
-                Panel("Versions", "What runs.", ((f"count by (version) (quietus_build_info{{{ME}}})", "{{version}}"),)),
+                Panel("Versions", "Which version runs, and in how many sidecars.", ((f"count by (version) (quietus_build_info{{{ME}}})", "{{version}}"),)),
             ),
         ),
     ),

@@ -5,18 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from aetcd.rpc import rpc_pb2
 
 from quietus.core.operations import Operation
 from quietus.core.scope import Scope
 from quietus.profiles.descriptors import of_module
 from quietus.profiles.faults import ProfileError, RequestFault
 from quietus.profiles.loader import load_profile, parse_profile, shipped_directory
+from quietus.restating import strings
 from quietus.stubs import memory_v1_pb2 as memory
 from scripts.descriptors import WANTED, pruned
 from tests.profiles.messages import asked, told
 from tests.profiles.speech import asked as http
 
 TOOL = load_profile("memory-tool")
+ETCD = load_profile("etcd")
 SERVICE = "/quietus.memory.v1.MemoryService/"
 GOOD = """\
 apiVersion: quietus/v1
@@ -137,6 +140,19 @@ def test_a_call_is_the_same_on_either_wire(name: str) -> None:
     over_grpc = TOOL.read(asked(SERVICE + method, message))
     assert over_grpc.call == over_http.call
     assert (over_grpc.ttl, over_grpc.salience) == (over_http.ttl, over_http.salience)
+
+
+def test_a_write_says_all_that_its_message_holds_also_in_fields_that_nobody_knows() -> None:
+    hidden = memory.Memory(value="hidden here").SerializeToString()
+    unknown = b"\xfa\x07" + bytes([len(hidden)]) + hidden  # field 127
+    bob = memory.Retention(subject="bob")
+    written = memory.WriteRequest(value="plain", retention=bob).SerializeToString()
+    reading = TOOL.read(asked(SERVICE + "Write", written + unknown))
+    assert reading.call.texts == ("plain",)
+    assert {"plain", "hidden here"} <= set(strings(reading.document))
+    assert set(strings(TOOL.read(asked(SERVICE + "Write", written)).document)) >= {"plain", "bob"}
+    put = rpc_pb2.PutRequest(key=b"mem/bob/1", value=b"\xff\x00\x01hidden words\xfe").SerializeToString()
+    assert "hidden words" in set(strings(ETCD.read(asked("/etcdserverpb.KV/Put", put)).document))
 
 
 def test_reads_lists_and_deletes_name_what_they_are_about() -> None:

@@ -6,6 +6,7 @@ It is checked whole, in a pool of its own, so that no two profiles can disturb e
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -108,6 +109,7 @@ class Descriptors:
             raise NoDescriptors("it is no FileDescriptorSet") from None
         if not files.file:
             raise NoDescriptors("the descriptor set holds no file")
+        self.digest = hashlib.sha256(data).digest()
         self._pool = DescriptorPool()
         _add_all(self._pool, {one.name: one for one in files.file})
         self._types: dict[str, MessageType] = {}

@@ -6,16 +6,17 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
-from quietus.core.exchange import Reply
+from quietus.core.exchange import Reply, Request
 from quietus.profiles.answers import Answered, Captures, open_body, read_document, read_rows
 from quietus.profiles.columns import Rows
 from quietus.profiles.descriptors import MessageType, Rpc
 from quietus.profiles.faults import CannotQuote, RequestFault, Unreadable
 from quietus.profiles.jsonpaths import MISSING
-from quietus.profiles.message_scalars import guesses, of_metadata, scalars
+from quietus.profiles.message_scalars import beyond, guesses, of_metadata, scalars
 from quietus.profiles.messages import rewrite
 from quietus.profiles.protobuf import Message, NotMessage, decode
 from quietus.profiles.rows import Anchors
+from quietus.profiles.wire import header_fields
 
 BODY_MAX: Final = 8_388_608
 
@@ -100,10 +101,19 @@ def read_one(
     )  # fmt: skip
 
 
-def request_view(data: bytes, rpc: Rpc) -> dict[str, Any]:
-    """The view of a request's message. Raises RequestFault."""
+def request_view(request: Request, rpc: Rpc, *, writes: bool = False) -> dict[str, Any]:
+    """What the selectors of a request see; beside it, of a write, all that its message may say.
+
+    Raises RequestFault.
+    """
     try:
-        return decode(data, rpc.takes).view
+        message = decode(request.body, rpc.takes)
+        more = list(beyond(message)) if writes else []
+        return {
+            "headers": header_fields(request.headers),
+            "body": message.view,
+            "document": [message.view, *more] if more else message.view,
+        }
     except NotMessage as error:
         problem = "too-large" if error.too_large else "malformed-request"
         raise RequestFault(problem, f"the message does not decode: {error}") from None

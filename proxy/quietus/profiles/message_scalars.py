@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -25,6 +26,10 @@ GUESS_MAX: Final = 200_000
 """Fields of them that are looked at; beyond it the answer is unreadable."""
 FEW_FLOATS: Final = 16
 """Fewer floats than this are numbers of a record; so many or more are a vector, and say nothing."""
+_RUN: Final = re.compile(
+    rb"(?:[\x20-\x7e]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){5,}"
+)
+"""So much text on end is rare among the bytes of a vector, and every sentence has it."""
 _JSON_STARTS: Final = ("{", "[")
 
 Scalars = list[tuple[int | None, str]]
@@ -40,14 +45,24 @@ def scalars(message: Message, anchors: Anchors) -> Scalars:
     return walk.out
 
 
+def beyond(message: Message) -> Iterator[str]:
+    """What a message may say beside its view: in fields that the tables do not know, in bytes of no text.
+
+    Raises NotMessage where that is more than can be looked at.
+    """
+    budget = [GUESS_MAX]
+    for spans in message.rest.values():
+        for start, end in spans:
+            yield from _unknown(message.data[start:end], GUESS_DEPTH, budget)
+    for value in message.opaque:
+        yield from guesses(value.raw)
+
+
 def guesses(data: bytes | memoryview) -> Iterator[str]:
     """What bytes of no known type may say: as text, and as a message. Raises NotMessage beyond a bound."""
     budget = [GUESS_MAX]
     raw = bytes(data)
-    try:
-        yield raw.decode("utf-8")
-    except UnicodeDecodeError:
-        yield raw.decode("utf-8", "replace")
+    yield from _texts(raw)
     yield from _inside(raw, GUESS_DEPTH, budget)
 
 
@@ -129,6 +144,14 @@ class _Walk:
             self.out.extend((row, inner) for inner in scalars_of(document))
 
 
+def _texts(raw: bytes) -> Iterator[str]:
+    """Bytes as text; where they are none, every run of text in them."""
+    try:
+        yield raw.decode("utf-8")
+    except UnicodeDecodeError:
+        yield from (run[0].decode("utf-8", "replace") for run in _RUN.finditer(raw))
+
+
 def _inside(raw: bytes, depth: int, budget: list[int]) -> Iterator[str]:
     """The scalars of bytes if they are a message, from the first field to the last; nothing if not."""
     if depth <= 0 or not raw:
@@ -158,10 +181,7 @@ def _unknown(span: bytes, depth: int, budget: list[int]) -> Iterator[str]:
     if wire == LEN:
         _, at = varint(span, at)
         raw = span[at:]
-        try:
-            yield raw.decode("utf-8")
-        except UnicodeDecodeError:
-            yield raw.decode("utf-8", "replace")
+        yield from _texts(raw)
         yield from _inside(raw, depth - 1, budget)
     elif wire == VARINT:
         value, _ = varint(span, at)

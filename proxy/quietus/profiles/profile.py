@@ -15,12 +15,7 @@ from quietus.core.exchange import Reply, Request, header
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.scope import UNKNOWN, Scope
 from quietus.profiles.acks import Ack, epoch_in, reply_view, text_in
-from quietus.profiles.answers import (
-    Answered,
-    answered,
-    read_answer,
-    read_document,
-)
+from quietus.profiles.answers import Answered, answered, read_answer, read_document
 from quietus.profiles.codec import decode_json
 from quietus.profiles.compiled import WIDE, Compiled, compile_profile
 from quietus.profiles.descriptors import Rpc
@@ -57,7 +52,7 @@ class Profile:
         self.summary = model.summary
         self.store = model.store
         self.fingerprint = fingerprint
-        self.mapping_fingerprint = _mapping_fingerprint(model)
+        self.mapping_fingerprint = _mapping_fingerprint(model, wiring)
         self.routes: tuple[Route, ...] = compiled.routes
         self.route_names = tuple(dict.fromkeys(route.name for route in compiled.routes))
         self.surfaces: tuple[Surface, ...] = compiled.surfaces
@@ -110,10 +105,11 @@ class Profile:
     def _read_message(self, request: Request) -> Reading:
         """As `read`, of a message; the method's name is matched exactly."""
         view: dict[str, Any] | None = None
-        for route in self._methods.get(request.target, ()):
+        routes = self._methods.get(request.target, [])
+        writes = any(route.operation is Operation.WRITE for route in routes)
+        for route in routes:
             if route.rpc is not None and view is None:
-                body = request_view(request.body, route.rpc)
-                view = {"headers": header_fields(request.headers), "body": body}
+                view = request_view(request, route.rpc, writes=writes)
             found = self._taken(route, request, view or {})
             if found is not None:
                 return found
@@ -284,9 +280,12 @@ def _with_subject(items: tuple[Item, ...], scope: Scope) -> tuple[Item, ...]:
     return tuple(item if item.subject is not None else replace(item, subject=subject) for item in items)
 
 
-def _mapping_fingerprint(model: ProfileModel) -> str:
+def _mapping_fingerprint(model: ProfileModel, wiring: Wiring) -> str:
     """Of how the store is spoken to: everything but its `store` block and its summary."""
-    return hashlib.sha256(model.model_dump_json(exclude={"store", "summary"}).encode()).hexdigest()
+    found = hashlib.sha256(model.model_dump_json(exclude={"store", "summary"}).encode())
+    if wiring.descriptors is not None:
+        found.update(wiring.descriptors.digest)
+    return found.hexdigest()
 
 
 def _rpc(template: AnyTemplate | None) -> Rpc | None:

@@ -74,6 +74,8 @@ class Message:
     view: dict[str, Any] = field(default_factory=dict)
     rest: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     """Of each message within, by the identity of its view: where fields stand that are not known."""
+    opaque: list[Opaque] = field(default_factory=list)
+    """Bytes anywhere in it that are no text."""
 
 
 def decode(data: bytes, kind: MessageType) -> Message:
@@ -83,7 +85,7 @@ def decode(data: bytes, kind: MessageType) -> Message:
         view = reader.message(kind, 0, len(data), 0)
     except (IndexError, struct.error):
         raise NotMessage("it is cut short") from None
-    return Message(data, kind, view, reader.rest)
+    return Message(data, kind, view, reader.rest, reader.opaque)
 
 
 def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
@@ -142,6 +144,7 @@ class _Reader:
         self.raw = memoryview(data)
         self.left = NODES_MAX
         self.rest: dict[int, list[tuple[int, int]]] = {}
+        self.opaque: list[Opaque] = []
 
     def message(self, kind: MessageType, at: int, end: int, depth: int) -> dict[str, Any]:
         """The view of the message between two offsets."""
@@ -213,7 +216,8 @@ class _Reader:
         except UnicodeDecodeError:
             if one.kind == "string":
                 raise NotMessage("a string is not UTF-8") from None
-            return Opaque(self.raw[at:stop])
+            self.opaque.append(Opaque(self.raw[at:stop]))
+            return self.opaque[-1]
 
     def _short(self, one: Field, at: int) -> tuple[Any, int]:
         pattern = _FIXED.get(one.kind)

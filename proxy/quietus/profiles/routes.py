@@ -167,7 +167,7 @@ class Route:
         return Reading(
             request=request,
             call=call,
-            document=view.get("body"),
+            document=view.get("document", view.get("body")),
             unreadable=tuple(draft.unreadable),
             vector=vector,
             salience=first(self.extras.get("salience", ()), view, captures) if self.extras else None,

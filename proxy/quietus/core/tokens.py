@@ -36,6 +36,7 @@ _SPELLED: Final = {
 }  # fmt: skip
 _DIGIT_WORD: Final = f"(?:{'|'.join(_SPELLED)})"
 _SPOKEN: Final = re.compile(rf"\b{_DIGIT_WORD}(?:[\s,.-]+{_DIGIT_WORD}){{6,24}}\b")
+_SIGNS: Final = re.compile(r"[@\d]")
 _LIKELY: Final = re.compile(
     r"@|\d[\d ().\-/]{5}|[a-z][-_/]?\d{3}|\d{3}[-_/]?[a-z]|"
     rf"{_DIGIT_WORD}[\s,.-]+{_DIGIT_WORD}[\s,.-]+{_DIGIT_WORD}"
@@ -56,13 +57,15 @@ BLOBS: Final = 16
 def tokens_of(text: str) -> list[str]:
     """The distinctive tokens of a text, normalised, each once."""
     plain = cleaned(text)
+    if _SIGNS.search(plain) is None and _SPOKEN.search(plain) is None:
+        return []  # most texts, found out at a tenth of the cost
     if _LIKELY.search(plain) is None:
         return []
     return list(islice(dict.fromkeys(_tokens(plain)), TOKENS))
 
 
 def _tokens(plain: str) -> Iterator[str]:
-    for email in _EMAIL.findall(plain):
+    for email in _EMAIL.findall(plain) if "@" in plain else ():
         yield "mail:" + email.strip(".-+")
     for account in _ACCOUNT.findall(plain):
         value = account.replace(" ", "")

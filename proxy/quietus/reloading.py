@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from watchfiles import awatch
 
@@ -17,6 +17,10 @@ from quietus.profiles.faults import ProfileError
 from quietus.profiles.loader import find_profile, load_profile
 from quietus.recording import Log
 from quietus.trials import Exemptions, found_trial
+
+
+POLL_MS: Final = 30_000
+"""Milliseconds after which the documents are looked at though nothing told of a change."""
 
 
 class Counted(Protocol):
@@ -59,7 +63,9 @@ class Reloader:
 
     async def run(self) -> None:
         """Reloads on every change until cancelled."""
-        async for _ in awatch(*_existing(self.folders()), recursive=False):
+        folders = _existing(self.folders())
+        # Also without an event now and then: not every file system that may be mounted here tells of changes.
+        async for _ in awatch(*folders, recursive=False, yield_on_timeout=True, rust_timeout=POLL_MS):
             seen = self._bytes()
             if seen != self._seen:  # other files lie in these folders too, the ledger perhaps
                 self._seen = seen

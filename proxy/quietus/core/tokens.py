@@ -37,10 +37,8 @@ _SPELLED: Final = {
 _DIGIT_WORD: Final = f"(?:{'|'.join(_SPELLED)})"
 _SPOKEN: Final = re.compile(rf"\b{_DIGIT_WORD}(?:[\s,.-]+{_DIGIT_WORD}){{6,24}}\b")
 _SIGNS: Final = re.compile(r"[@\d]")
-_LIKELY: Final = re.compile(
-    r"@|\d[\d ().\-/]{5}|[a-z][-_/]?\d{3}|\d{3}[-_/]?[a-z]|"
-    rf"{_DIGIT_WORD}[\s,.-]+{_DIGIT_WORD}[\s,.-]+{_DIGIT_WORD}"
-)
+_LIKELY: Final = re.compile(r"@|\d[\d ().\-/]{5}|[a-z][-_/]?\d{3}|\d{3}[-_/]?[a-z]")
+_COUNTED: Final = re.compile(rf"{_DIGIT_WORD}[\s,.-]+{_DIGIT_WORD}[\s,.-]+{_DIGIT_WORD}")
 
 TAIL: Final = 9
 """Digits by which a long number is known: with or without its country code it ends alike."""
@@ -59,7 +57,7 @@ def tokens_of(text: str) -> list[str]:
     plain = cleaned(text)
     if _SIGNS.search(plain) is None and _SPOKEN.search(plain) is None:
         return []  # most texts, found out at a tenth of the cost
-    if _LIKELY.search(plain) is None:
+    if _LIKELY.search(plain) is None and _COUNTED.search(plain) is None:
         return []
     return list(islice(dict.fromkeys(_tokens(plain)), TOKENS))
 

@@ -18,7 +18,6 @@ from quietus.profiles.loader import find_profile, load_profile
 from quietus.recording import Log
 from quietus.trials import Exemptions, found_trial
 
-
 POLL_MS: Final = 30_000
 """Milliseconds after which the documents are looked at though nothing told of a change."""
 

@@ -16,6 +16,7 @@ from tests.e2e.process import Quietus, shipped
 from tests.e2e.stores import Served
 from tests.harness.cable import Cable
 from tests.harness.servers import Server
+from tests.replicas.lying_store import LyingStore
 
 BAY = "bay"
 FAST: dict[str, Any] = {
@@ -91,6 +92,30 @@ class Cluster:
         process = self.replicas[place].process
         assert process is not None
         process.send_signal(signal.SIGCONT)
+
+
+@dataclass
+class Pair:
+    """Two replicas, and the store behind them, which goes on telling of whom it has forgotten."""
+
+    cluster: Cluster
+    store: LyingStore
+    count: int = 0
+
+    @property
+    def one(self) -> Quietus:
+        return self.cluster.replicas[0]
+
+    @property
+    def two(self) -> Quietus:
+        return self.cluster.replicas[1]
+
+    def person(self) -> str:
+        """Somebody new with one memory."""
+        self.count += 1
+        name = f"person{self.count}"
+        self.store.person(name)
+        return name
 
 
 @contextmanager

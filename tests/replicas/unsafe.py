@@ -1,4 +1,4 @@
-"""What makes replicas safe, switched off one by one in a real process: the controls of the tests beside it."""
+"""What makes replicas safe, switched off one by one in a real process: controls of the tests beside it."""
 
 from __future__ import annotations
 

@@ -21,14 +21,15 @@ from quietus.core.policy import Effect, Mode, Policy
 from quietus.erasures import Erasures
 from quietus.flights import Flight, Flights
 from quietus.forgetting import ForgetDesk
-from quietus.outgoing import outgoing
+from quietus.outgoing import prepared
 from quietus.permits import Granted, Purpose
 from quietus.ports import ReplyTooLarge, Upstream, UpstreamError
-from quietus.profiles.faults import CannotQuote, MissingValue, RequestFault
+from quietus.profiles.faults import RequestFault
 from quietus.profiles.profile import Profile, Reading
 from quietus.questions import Questions
 from quietus.recording import Log, Measures, Recorder
 from quietus.release import Releaser
+from quietus.repeats import Repeats
 from quietus.shapes import Shapes
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -80,6 +81,7 @@ class Gateway:
         self._metrics = metrics
         self._log = log
         self._recorder = Recorder(metrics, log)
+        self._repeats = Repeats(erasures, metrics, log)
         self._clock = erasures.clock
         erasures.listen(lambda erasure, event: flights.fence(erasure, self.decide) if event.gate else None)
         erasures.on_fence(lambda erasure: flights.fence(erasure, self.decide))
@@ -150,6 +152,7 @@ class Gateway:
         call = reading.call
         if call.operation is Operation.FORGET:
             self._note(reading)
+            self._repeats.forgot(call)
             if reading.request.wire == "grpc":
                 # The deadline is the client's: the forget goes on when that client has long been gone.
                 patient = without(reading.request.headers, frozenset({"grpc-timeout"}))
@@ -170,11 +173,15 @@ class Gateway:
         self._note(reading)
         if reading.call.min_epoch is not None:
             await self._sharing.hear(reading.call.min_epoch)
+        if (pressing := self._repeats.presses(reading.call, principal)) is not None:
+            self._recorder.refused("overloaded", reading.request.wire)
+            return problem("overloaded", retry_after=pressing)
         question = self.question(reading.call, principal, reading.document)
         decision = self.decide(question)
         if decision.effect is Effect.WAIT and decision.mode is Mode.ENFORCE:
             decision = await self._wait(question, decision)
         self._recorder.call(reading.call, decision, self._clock.monotonic() - began, reading.request.wire)
+        self._repeats.decided(question, decision, self._clock.monotonic() - began)
         if decision.refuses and decision.mode is Mode.ENFORCE:
             return self._refusal(question, decision)
         return question, decision
@@ -238,7 +245,7 @@ class Gateway:
                 self._flights.close(flight)
 
     async def _fly(self, flight: Flight, reading: Reading) -> Answer:
-        request = self._outgoing(flight, reading)
+        request = reading.request if self.observing else prepared(flight, reading, self._profile())
         if reading.call.operation is Operation.WRITE:
             # Its content is held against the marks as they stand now, not as they stood at its entry.
             principal = flight.question.principal
@@ -260,19 +267,9 @@ class Gateway:
             return self._unanswered(flight, reading, error.sent)
         self._metrics.observe("upstream_seconds", self._clock.monotonic() - sent_at, wire=request.wire,
                               operation=reading.call.operation.value)
-        return answer
-
-    def _outgoing(self, flight: Flight, reading: Reading) -> Request:
-        if self.observing:
-            return reading.request
-        request = outgoing(reading.request, screened=flight.concerned and reading.call.recalls)
-        if not flight.touched or reading.call.operation is not Operation.RECALL:
-            return request
-        epochs = [e.store_epoch for e in flight.decision.erasures if e.store_epoch is not None]
-        try:
-            return self._profile().strengthen(reading, request, max(epochs, default=None))
-        except (CannotQuote, MissingValue):
-            return request  # the store has named no epoch to ask for
+        return self._repeats.translated(
+            flight.question, flight.decision, answer, lambda hidden: self._refusal(flight.question, hidden)
+        )
 
     def _unanswered(self, flight: Flight, reading: Reading, sent: bool) -> Answer:
         if sent and reading.call.operation is Operation.WRITE:

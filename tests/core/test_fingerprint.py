@@ -101,7 +101,7 @@ few_words = st.lists(word, max_size=5)
 long_texts = st.lists(word, min_size=RUN, max_size=40)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 @given(long_texts, st.data(), few_words, few_words)
 def test_a_run_of_eight_words_that_tells_something_is_always_found(
     said: list[str], data: st.DataObject, before: list[str], after: list[str]
@@ -117,7 +117,7 @@ def test_a_run_of_eight_words_that_tells_something_is_always_found(
 common = st.sampled_from("we can see that it is good to be here with all of them now and then".split())
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(common, min_size=RUN, max_size=30), few_words, few_words)
 def test_a_sentence_of_common_words_is_found_as_a_whole(
     sentence: list[str], before: list[str], after: list[str]
@@ -126,7 +126,7 @@ def test_a_sentence_of_common_words_is_found_as_a_whole(
     assert found(witness, " ".join([*before, *sentence, *after]))
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(common, min_size=LONG, max_size=40), st.data())
 def test_a_run_of_twelve_words_is_found_however_common(said: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(said) - LONG))
@@ -231,3 +231,23 @@ def test_words_beside_an_alias_are_bound_to_it() -> None:
 
 def test_short_sentences_have_a_least_length() -> None:
     assert not part_of(["zygote"] * (SHORTEST - 1), digest)
+
+
+@pytest.mark.requirement("R93")
+def test_two_common_sentences_of_one_text_are_found_in_a_longer_one() -> None:
+    memory = "You all look so happy! How long have you been here? Nature is all we need."
+    both = "In short: how long have you been here, she asked, and that you all look so happy."
+    assert found(memory, both)
+    assert not found(memory, "In short: you all look so happy."), "one of them is anybody's"
+    assert not found(memory, "You all look so happy, and you all look so happy.")
+
+
+@pytest.mark.parametrize("form", ["hand-painted", "hand painted", "handpainted"])
+def test_a_hyphen_may_come_and_go(form: str) -> None:
+    memory = "Keeps a hand-painted bowl with blue herons on it. Nothing else."
+    assert found(memory, f"She keeps a {form} bowl with blue herons on it")
+
+
+def test_a_dash_counts_as_a_reader_counts_it() -> None:
+    memory = "Some words. You are doing great things - keep it up! More words."
+    assert found(memory, "He said: you are doing great things, keep it up, and left")

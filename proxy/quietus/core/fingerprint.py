@@ -7,6 +7,7 @@ and what everybody says is nobody's:
 - each run of `RUN` words that has `TELLING` words which are not common (see `common_words`);
 - a sentence, or a whole text, shorter than that, if it tells enough for its length;
 - each run of `LONG` words, however common, that holds no run of the above, and a shorter common sentence;
+- two of its other sentences, if both stand in one text;
 - its distinctive tokens (`tokens`): one of them anywhere restates it;
 - its telling words, which count only beside an alias of the subject, and only when most of one text is there.
 
@@ -22,12 +23,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
-from quietus.core.common_words import is_telling, telling
-from quietus.core.folding import folded, sentences, spaceless, split, words
+from quietus.core.common_words import telling
+from quietus.core.folding import folded, spaceless, spans, split, unhyphened, words
+from quietus.core.likeness import TELLING as WEIGHT
+from quietus.core.likeness import stems_of
 from quietus.core.tokens import tokens_of
 
-__all__ = ["HEAD", "REACH", "RUN", "SHORTEST", "Digest", "Mark", "alias_mark", "beside_marks", "marks_of",
-           "part_of", "telling_words", "words"]  # fmt: skip
+__all__ = ["HEAD", "REACH", "RUN", "SHORTEST", "Digest", "Mark", "alias_mark", "beside", "beside_marks",
+           "marks_of", "part_of", "words"]  # fmt: skip
 
 RUN: Final = 8
 """Words in a run. A verbatim run of so many, if it tells anything, is always found."""
@@ -47,8 +50,6 @@ HALF: Final = 8
 """Bytes of a digest that are of the head; the others are of the whole run."""
 MARKS_PER_TEXT: Final = 4096
 """Marks kept of one text; a longer text keeps its first ones and its whole digest."""
-BESIDE: Final = 48
-"""Telling words kept of one text, to be found beside an alias."""
 
 Digest = Callable[[str, bytes], bytes]
 """Keyed: (kind, data) to 16 bytes."""
@@ -61,8 +62,8 @@ class Mark(NamedTuple):
 
     `kind` is "key" (path and key of a record), "id" (its key alone), "subject", "canary", "text" (a whole
     text), "token", "twin" (a text that a bystander held before the erasure), or one with a head: "run:N"
-    (N words), "alias:N" (an identifier of the subject inside a text, N words), "beside" (a word that counts
-    beside an alias).
+    (N words), "part:N" (a common sentence of N words, which counts beside another of its text), "alias:N" (an
+    identifier of the subject inside a text, N words), "beside" (a word that counts beside an alias).
     """
 
     kind: str
@@ -80,13 +81,27 @@ def marks_of(text: str, digest: Digest) -> list[Mark]:
         found[Mark("text", digest("text", joined(whole)))] = None
     for token in tokens_of(text):
         found[Mark("token", digest("token", token.encode()))] = None
-    parts = sentences(plain)
-    spread = [_runs(whole, alone=len(whole) < RUN)] if len(parts) > 1 else []
-    for run in chain(*(_runs(part) for part in parts), *spread):
+    number = digest("text", joined(whole))[:2]
+    for mark in chain(*(_spoken(form, number, digest) for form in dict.fromkeys((plain, unhyphened(plain))))):
         if len(found) >= MARKS_PER_TEXT:
             break
-        found[run_mark(run, digest)] = None
+        found[mark] = None
     return list(found)
+
+
+def _spoken(plain: str, number: bytes, digest: Digest) -> Iterator[Mark]:
+    """The marks of runs and sentences of a folded text; `number` tells its common sentences from others'."""
+    parts = [(spoken, len(part.split())) for part in spans(plain) if (spoken := split(part))]
+    for spoken, written in parts:
+        runs = list(_runs(spoken, written=written))
+        yield from (run_mark(run, digest) for run in runs)
+        if not runs and len(parts) > 1 and SHORTEST <= len(spoken) <= REACH:
+            kind = f"part:{len(spoken)}"
+            head = digest("head", joined(spoken[:HEAD]))[:HALF]
+            yield Mark(kind, head + number + digest(kind, joined(spoken))[: HALF - 2])
+    if len(parts) > 1:
+        whole = split(plain)
+        yield from (run_mark(run, digest) for run in _runs(whole, alone=len(whole) < RUN))
 
 
 def part_of(sentence: Sequence[str], digest: Digest) -> list[Mark]:
@@ -101,8 +116,11 @@ def run_mark(run: Sequence[str], digest: Digest) -> Mark:
     return Mark(kind, head + digest(kind, joined(run))[:HALF])
 
 
-def _runs(part: Sequence[str], *, alone: bool = True) -> Iterator[Sequence[str]]:
-    """The runs of a sentence that are marked; `alone`: the whole of it may be one, too."""
+def _runs(part: Sequence[str], *, alone: bool = True, written: int = 0) -> Iterator[Sequence[str]]:
+    """The runs of a sentence that are marked; `alone`: the whole of it may be one, too.
+
+    `written` counts its words as a reader does, to whom a dash between spaces may be one.
+    """
     size = len(part)
     taken = bytearray(size)
     for start in range(size - RUN + 1):
@@ -114,7 +132,7 @@ def _runs(part: Sequence[str], *, alone: bool = True) -> Iterator[Sequence[str]]
         if 1 not in taken[start : start + LONG - RUN + 1]:
             taken[start] = 1
             yield part[start : start + LONG]
-    if alone and 1 not in taken and SHORTEST <= size <= REACH and _tells(part):
+    if alone and 1 not in taken and SHORTEST <= size <= REACH and (written >= RUN or _tells(part)):
         yield part
 
 
@@ -148,28 +166,27 @@ def alias_mark(alias: str, digest: Digest, *, given: bool = False) -> Mark | Non
     return Mark(f"alias:{len(parts)}", head + digest(f"alias:{len(parts)}", joined(parts))[:HALF])
 
 
-def telling_words(found: Iterable[str], but: Iterable[str] = ()) -> list[str]:
-    """The telling words of a text, each once, without those of an alias."""
-    named = frozenset(but)
-    return [word for word in dict.fromkeys(found) if word not in named and is_telling(word)]
-
-
 def beside_marks(texts: Iterable[str], alias: str, digest: Digest) -> list[Mark]:
-    """The marks of words that count beside this alias: of each text, which of its words, and how many it has.
+    """The marks of words that count beside this alias: of each text its stems, and how many of them tell.
 
     Every digest is bound to the alias, so that nothing can be counted across subjects.
     """
     named = words(alias)
     found: dict[Mark, None] = {}
     for number, text in enumerate(texts):
-        theirs = telling_words(words(text), named)[:BESIDE]
+        theirs = stems_of(words(text), named)
         if len(theirs) < 2:
             continue
-        for word in theirs:
-            whole = digest("beside", joined([*named, word]))
-            place = (number & 0xFFFF).to_bytes(2, "big") + bytes([len(theirs)])
+        place = (number & 0xFFFF).to_bytes(2, "big")
+        place += bytes([sum(1 for weight in theirs.values() if weight == WEIGHT)])
+        for whole in beside(theirs, named, digest):
             found[Mark("beside", whole[:HALF] + place + whole[HALF : 2 * HALF - 3])] = None
     return list(found)
+
+
+def beside(roots: Iterable[str], alias: Sequence[str], digest: Digest) -> list[bytes]:
+    """The digests of stems, bound to an alias."""
+    return [digest("beside", joined([*alias, root])) for root in roots]
 
 
 def joined(run: Iterable[str]) -> bytes:

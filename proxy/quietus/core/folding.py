@@ -52,8 +52,9 @@ _LINK: Final = re.compile(r"!?\[([^\[\]]{0,400})\]\([^()\s]{1,2000}(?:\s\"[^\"]{
 _EMPHASIS: Final = re.compile(r"[*`~]+")
 _BULLET: Final = re.compile(r"^[ \t]*(?:[-+•>#]+|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _APOSTROPHE: Final = re.compile(r"(?<=[^\W\d_])['`](?=[^\W\d_])")
-_GROUPED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:([,. '])\d{3})(?:\1\d{3})*(?![\d])")
-_GROUPING: Final = re.compile(r"[,. ']")
+_HYPHEN: Final = re.compile(r"(?<=[^\W_])[^\w\s]+(?=[^\W_])")
+_GROUPED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:([,.']|\s+)\d{3})(?:\1\d{3})*(?![\d])")
+_GROUPING: Final = re.compile(r"[,.'\s]+")
 
 # Small letters that look like Latin ones, and Latin letters that decompose to nothing simpler.
 _READ_AS: Final = {
@@ -100,7 +101,17 @@ def split(plain: str) -> list[str]:
 
 def sentences(plain: str) -> list[list[str]]:
     """The words of a `folded` text, sentence by sentence; sentences without words are left out."""
-    return [found for part in _SENTENCE_END.split(plain) if (found := split(part))]
+    return [found for part in spans(plain) if (found := split(part))]
+
+
+def spans(plain: str) -> list[str]:
+    """The sentences of a `folded` text as they are written."""
+    return _SENTENCE_END.split(plain)
+
+
+def unhyphened(plain: str) -> str:
+    """A `folded` text with the words that only a hyphen or its like parts written as one."""
+    return _HYPHEN.sub("", plain)
 
 
 def spaceless(word: str) -> bool:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from quietus.core.erasure import Erasure
-from quietus.core.fingerprint import HALF, HEAD, Mark, joined, telling_words
+from quietus.core.fingerprint import HALF, HEAD, Mark, beside, joined
 from quietus.core.folding import folded, split
 from quietus.core.gate import Gate
+from quietus.core.likeness import ALIKE, TELLING, alike, parts_of, stems_of
 from quietus.core.scope import Values, Wild
 from quietus.core.tokens import tokens_of, unwrapped
 
@@ -30,6 +31,14 @@ WORDS: Final = 50_000
 """Digests of single words kept, for finding aliases; at the bound all go."""
 ALIASES: Final = 8
 """Aliases found in one text beside which its words are looked at."""
+SPOKEN: Final = frozenset({"text", "run", "part", "alias"})
+"""Kinds of marks that the words of a text are looked at for."""
+WRITTEN: Final = frozenset({"text", "run", "part", "token"})
+"""Kinds that are also looked for in what is encoded in a text."""
+SUSPICIONS: Final = frozenset({"beside", "overlap"})
+"""Causes that count in writes alone."""
+MENTIONS: Final = SUSPICIONS | {"alias"}
+"""Causes that are no evidence of a leak."""
 WRITINGS: Final = 2
 """How deep a text that is encoded in a text is looked for."""
 
@@ -39,8 +48,9 @@ class Hit:
     """An erasure that a value belongs to. `strong` is evidence of a leak; a mere mention is not.
 
     `cause` is "subject", "key", "alias", "content" (a text, a sentence, a run of words), "token" (a number or
-    an address that singles somebody out) or "beside" (most of a text, in any words, beside an alias: it
-    counts in writes alone). `whole`: the value is the erased text and nothing else.
+    an address that singles somebody out), "beside" (most of a text, in any words, beside an alias: it counts
+    in writes alone) or "overlap" (much of what is said stands in one text of theirs: a mere suspicion).
+    `whole`: the value is the erased text and nothing else.
     """
 
     erasure: Erasure
@@ -95,40 +105,47 @@ class Screener:
     def _said(self, text: str, depth: int) -> Iterator[Hit]:
         """What a text says of the erased, in this writing and in those that are hidden in it."""
         kinds = self._kinds
-        spoken = split(folded(text)) if kinds & {"text", "run", "alias"} else []
+        spoken = split(folded(text)) if kinds & SPOKEN else []
         if spoken:
             run = Run(spoken)
             if "text" in kinds:
                 yield from self._held(Mark("text", self._digest("text", run.data)), "content", whole=True)
-            if "run" in kinds and len(spoken) >= HEAD:
-                heads = self._digests("head", run.pieces(HEAD))
-                names = (owner for _, _, owner in self._confirmed(run, heads, "run"))
-                yield from self._of(names, "content")
+            if kinds & {"run", "part"} and len(spoken) >= HEAD:
+                yield from self._of(self._quoted(run), "content")
             if "alias" in kinds:
-                yield from self._named(run)
+                yield from self._named(run, text)
         if "token" in kinds:
             for token in tokens_of(text):
                 yield from self._held(Mark("token", self._digest("token", token.encode())), "token")
-        if depth and kinds & {"text", "run", "token"}:
+        if depth and kinds & WRITTEN:
             for inner in unwrapped(text):
                 yield from (replace(hit, whole=False) for hit in self._said(inner, depth - 1) if hit.strong)
 
-    def _confirmed(self, run: Run, heads: list[bytes], name: str) -> Iterator[tuple[int, int, str]]:
-        """Place, words and owner of each mark of that name in a text."""
+    def _quoted(self, run: Run) -> Iterator[str]:
+        """Whose sentences and runs of words stand in a text; of common sentences it takes two of one text."""
+        parts: dict[tuple[str, bytes], bytes] = {}
+        for name, _, _, owner, tail in self._confirmed(run, self._digests("head", run.pieces(HEAD))):
+            if name == "run":
+                yield owner
+            elif name == "part" and parts.setdefault((owner, tail[:2]), tail) != tail:
+                yield owner
+
+    def _confirmed(self, run: Run, heads: list[bytes]) -> Iterator[tuple[str, int, int, str, bytes]]:
+        """Name, place, words, owner and tail of each mark with a head that a text bears."""
         for place in self._gate.marks.among(heads := [head[:HALF] for head in heads]):
             tails: dict[str, bytes] = {}
             for kind, tail, owner in self._gate.marks.headed(heads[place]):
-                known, _, size = kind.partition(":")
-                if known != name or place + int(size) > len(run.words):
+                name, _, size = kind.partition(":")
+                if not size or place + int(size) > len(run.words):
                     continue
                 if kind not in tails:
                     tails[kind] = self._digest(kind, run.piece(place, int(size)))[:HALF]
-                if tails[kind] == tail:
-                    yield place, int(size), owner
+                if tail == tails[kind] or (name == "part" and tail[2:] == tails[kind][: HALF - 2]):
+                    yield name, place, int(size), owner, tail
 
-    def _named(self, run: Run) -> Iterator[Hit]:
+    def _named(self, run: Run, text: str) -> Iterator[Hit]:
         aliases: dict[tuple[str, ...], None] = {}
-        for place, size, owner in self._confirmed(run, self._first_words(run.words), "alias"):
+        for _, place, size, owner, _ in self._confirmed(run, self._first_words(run.words)):
             if len(aliases) < ALIASES:
                 aliases[tuple(run.words[place : place + size])] = None
             for hit in self._of([owner], "alias"):
@@ -136,19 +153,27 @@ class Screener:
                     yield hit
         if "beside" in self._kinds:
             for alias in aliases:
-                yield from self._of(self._beside(run.words, alias), "beside")
+                yield from self._beside(text, alias)
 
-    def _beside(self, spoken: list[str], alias: tuple[str, ...]) -> Iterator[str]:
-        """The owners of texts of which most telling words stand beside their alias."""
-        counted: dict[tuple[str, bytes], int] = {}
-        theirs = [joined([*alias, word]) for word in telling_words(spoken, alias)]
-        for whole in self._digests("beside", theirs):
-            for kind, tail, owner in self._gate.marks.headed(whole[:HALF]):
-                if kind == "beside" and tail[3:] == whole[HALF : 2 * HALF - 3]:
-                    counted[owner, tail[:3]] = counted.get((owner, tail[:3]), 0) + 1
-        for (owner, of_text), count in counted.items():
-            if count >= 2 and count * 2 >= of_text[2]:
-                yield owner
+    def _beside(self, text: str, alias: tuple[str, ...]) -> Iterator[Hit]:
+        """What a text says beside an alias: most of one text of theirs, or much of what it says itself."""
+        most: dict[str, None] = {}
+        some: dict[str, None] = {}
+        for part in parts_of(text):
+            roots = stems_of(part, alias)
+            met: dict[tuple[str, bytes], list[str]] = {}
+            for root, whole in zip(roots, beside(roots, alias, self._digest), strict=True):
+                for kind, tail, owner in self._gate.marks.headed(whole[:HALF]):
+                    if kind == "beside" and tail[3:] == whole[HALF : 2 * HALF - 3]:
+                        met.setdefault((owner, tail[:3]), []).append(root)
+            for (owner, place), shared in met.items():
+                telling = sum(1 for root in shared if roots[root] == TELLING)
+                if telling >= 2 and telling * 2 >= place[2]:
+                    most[owner] = None
+                elif alike(roots, shared) >= ALIKE:
+                    some[owner] = None
+        yield from self._of(most, "beside")
+        yield from self._of(some, "overlap")
 
     def _first_words(self, spoken: list[str]) -> list[bytes]:
         known = self._words
@@ -170,7 +195,7 @@ class Screener:
                 # Their name, their numbers and new words of the old things are theirs to write again.
                 if cause not in ("content", "key") or erasure.readmission_allows_old:
                     continue
-            yield Hit(erasure, cause, strong=cause not in ("alias", "beside"), whole=whole)
+            yield Hit(erasure, cause, strong=cause not in MENTIONS, whole=whole)
 
     # --- whose it is ---------------------------------------------------------------------------
 

@@ -15,7 +15,16 @@ from quietus.core.erasure import Erasure
 from quietus.core.gate import Gate
 from quietus.core.operations import Item
 from quietus.core.scope import ANY, UNKNOWN, Scope, Wild, overlaps
-from quietus.core.screener import CACHED, ID_LENGTH, Digest, Hit, Pseudonym, Screener, record_name
+from quietus.core.screener import (
+    CACHED,
+    ID_LENGTH,
+    SUSPICIONS,
+    Digest,
+    Hit,
+    Pseudonym,
+    Screener,
+    record_name,
+)
 from quietus.core.states import State
 
 __all__ = ["CACHED", "ID_LENGTH", "Digest", "Hit", "Pseudonym", "Screener", "record_name", "screen"]
@@ -67,13 +76,12 @@ def screen(
         hits = screener.look(text)
         if not hits:
             continue
-        # A row lies in its own tenant, wherever the call reaches.
-        here = rows[position][1] if position in rows else scope
+        here = rows[position][1] if position in rows else scope  # a row lies in its own tenant
         for found in hits:
-            if found.erasure.id == own or found.cause == "beside" or not _in_tenant(found.erasure, here):
+            if found.erasure.id == own or found.cause in SUSPICIONS or not _in_tenant(found.erasure, here):
                 continue
-            if found.whole and screener.twin(text, here.subject):
-                continue  # a bystander's own, word for word the same
+            if found.whole and screener.twin(text, here.subject):  # a bystander's own, word for word
+                continue
             if position is None:
                 outside = True
                 causes.add(found.cause)

@@ -139,7 +139,7 @@ class Listeners:
                 parts.gateway,
                 parts.conversations,
                 principal,
-                lambda method: _single(parts.active.profile, method),
+                _Singles(lambda: parts.active.profile),
                 lambda: parts.active.profile.store.refusals.get("grpc"),
                 limits=GrpcListenerLimits(request_bytes_max=limits.request_bytes_max),
                 # On a shared port the HTTP listener has already taken the encryption away.
@@ -180,13 +180,21 @@ class Listeners:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _single(profile: Profile, method: str) -> bool:
-    """Whether the profile knows that a method takes one message and gives one."""
-    return any(
-        rpc.path == method and not rpc.client_streams and not rpc.server_streams
-        for route in profile.routes
-        if (rpc := route.rpc) is not None
-    )
+class _Singles:
+    """Says of a method whether the profile in force knows that it takes one message and gives one."""
+
+    def __init__(self, profile: Callable[[], Profile]) -> None:
+        self._profile = profile
+        self._of: Profile | None = None
+        self._names: frozenset[str] = frozenset()
+
+    def __call__(self, method: str) -> bool:
+        profile = self._profile()
+        if profile is not self._of:
+            rpcs = [route.rpc for route in profile.routes if route.rpc is not None]
+            singles = (rpc.path for rpc in rpcs if not rpc.client_streams and not rpc.server_streams)
+            self._of, self._names = profile, frozenset(singles)
+        return method in self._names
 
 
 def _values(files: dict[str, FileValue]) -> tuple[tuple[str, str], ...]:

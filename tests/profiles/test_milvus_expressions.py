@@ -129,6 +129,7 @@ def lies_within(row: Row, reading: FilterReading) -> bool:
     return True
 
 
+@pytest.mark.timeout(240)  # it makes many examples
 @given(expressions)
 @settings(max_examples=300, deadline=None)
 def test_a_reading_is_never_narrower_than_the_truth_and_exact_where_it_says_so(said: Said) -> None:
@@ -141,6 +142,7 @@ def test_a_reading_is_never_narrower_than_the_truth_and_exact_where_it_says_so(s
             assert not lies_within(row, reading), (said.text, row, reading)
 
 
+@pytest.mark.timeout(240)  # it makes many examples
 @given(st.text(max_size=40) | st.text(alphabet="ab_\"'\\[](){}=!<>&|, 01.not in", max_size=40))
 @settings(max_examples=300, deadline=None)
 def test_whatever_is_written_is_read(text: str) -> None:

@@ -113,6 +113,7 @@ lists = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+@pytest.mark.timeout(240)  # it makes many examples
 @given(leaves, lists, st.lists(leaves, max_size=3))
 @settings(max_examples=80, deadline=None)
 def test_what_is_encoded_is_what_protobuf_itself_reads_and_decodes_again(one, many, rows) -> None:  # type: ignore[no-untyped-def]
@@ -133,6 +134,7 @@ def test_what_is_encoded_is_what_protobuf_itself_reads_and_decodes_again(one, ma
         assert again[name] == value
 
 
+@pytest.mark.timeout(240)  # it makes many examples
 @given(st.binary(max_size=200))
 @settings(max_examples=300, deadline=None)
 def test_garbage_is_read_or_refused_and_never_changed(data: bytes) -> None:

@@ -30,12 +30,12 @@ def installed(name: str) -> str:
 
 
 @contextlib.contextmanager
-def serving(command: list[str], port: int, folder: Path) -> Iterator[str]:
+def serving(command: list[str], port: int, folder: Path, patience: float = STARTING) -> Iterator[str]:
     """Runs a server until the block ends; its HOST:PORT, once something listens there."""
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
     try:
-        end = time.monotonic() + STARTING
+        end = time.monotonic() + patience
         while True:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 break

@@ -64,11 +64,12 @@ class Cable:
 
     async def _relay(self, near: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         self._writers.add(back)
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             await self._plugged.wait()
             far, forth = await asyncio.open_connection(self._far.hostname, self._far.port)
             self._writers.add(forth)
-            ways = [asyncio.ensure_future(self._pass(near, forth)), asyncio.ensure_future(self._pass(far, back))]
+            pairs = ((near, forth), (far, back))
+            ways = [asyncio.ensure_future(self._pass(source, sink)) for source, sink in pairs]
             try:
                 await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
             finally:

@@ -30,7 +30,7 @@ def pair(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
     settings = {"timeouts": {"barrier": "1s", "wait": "30s"}}
     folder = tmp_path_factory.mktemp("pair")
     try:
-        with cluster(server, folder, 2, upstream=store.url, lease="2s", settings=settings) as made:
+        with cluster(server, folder, 2, upstream=store.url, lease="3s", settings=settings) as made:
             yield Pair(made, store)
     finally:
         store.close()

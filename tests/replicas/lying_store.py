@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,7 @@ class LyingStore:
         self._forgotten: dict[str, float] = {}
         self._doors: dict[str, asyncio.Event] = {}
         self._waiting: dict[str, int] = {}
+        self._news = threading.Condition()
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         self.url = asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(20)
@@ -84,6 +86,21 @@ class LyingStore:
         """How many have come to a door."""
         return self._waiting.get(door, 0)
 
+    def until(self, holds: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+        """Waits until something holds that a request may bring about."""
+        with self._news:
+            assert self._news.wait_for(holds, seconds), what
+
+    def _note(self, what: str, subject: str) -> None:
+        with self._news:
+            self.log.append(Arrived(what, subject, time.monotonic()))
+            self._news.notify_all()
+
+    def _came(self, door: str) -> None:
+        with self._news:
+            self._waiting[door] = self._waiting.get(door, 0) + 1
+            self._news.notify_all()
+
     def arrived(self, what: str, subject: str) -> list[float]:
         """When such requests came."""
         return [one.at for one in list(self.log) if one.what == what and one.subject == subject]
@@ -108,7 +125,7 @@ class LyingStore:
     async def _held(self, request: web.Request) -> None:
         door, slow = request.headers.get("X-Door"), request.headers.get("X-Slow")
         if door is not None:
-            self._waiting[door] = self._waiting.get(door, 0) + 1
+            self._came(door)
             await self._door(door).wait()
         if slow is not None:
             over = asyncio.Event()
@@ -117,21 +134,21 @@ class LyingStore:
 
     async def _recall(self, request: web.Request) -> web.Response:
         asked = await request.json()
-        self.log.append(Arrived("recall", str(asked.get("subject")), time.monotonic()))
+        self._note("recall", str(asked.get("subject")))
         found = self._found(asked.get("subject"))
         await self._held(request)
         return self._json({"results": found})
 
     async def _forget(self, request: web.Request) -> web.Response:
         asked = await request.json()
-        self.log.append(Arrived("forget", asked["subject"], time.monotonic()))
+        self._note("forget", asked["subject"])
         self._forgotten.setdefault(asked["subject"], time.monotonic())
         return self._json({"status": "erased", "keys": 1})
 
     async def _write(self, request: web.Request) -> web.Response:
         asked = await request.json()
         subject = asked.get("retention", {}).get("subject", "")
-        self.log.append(Arrived("write", subject, time.monotonic()))
+        self._note("write", subject)
         await self._held(request)
         self.put(asked["key"], asked["value"], subject, asked.get("tenant") or "bay")
         return self._json({"key": asked["key"], "status": "stored"}, 201)
@@ -140,7 +157,7 @@ class LyingStore:
         subject = request.query.get("subject")
         door = f"list:{subject}"
         if door in self._doors:
-            self._waiting[door] = self._waiting.get(door, 0) + 1
+            self._came(door)
             await self._door(door).wait()
         return self._json({"results": self._found(subject), "next": None})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +23,15 @@ from tests.replicas.cluster import BAY, Cluster, Pair, cluster
 from tests.replicas.lying_store import LyingStore, sentence
 
 pytestmark = pytest.mark.timeout(120)
-PATIENCE = 40.0
+PATIENCE = 60.0
+
+
+def answered(replica: Quietus, name: str | None) -> Response:
+    """A recall's answer once the replica answers at all: on a busy machine a lease may lapse for a moment."""
+    end = time.monotonic() + PATIENCE
+    while (answer := recall(replica, name)).status == 503:
+        assert time.monotonic() < end, replica.log()[-2000:]
+    return answer
 
 
 def forget(replica: Quietus, name: str) -> Response:
@@ -51,11 +59,11 @@ def acknowledged(replica: Quietus, name: str) -> Response:
 @pytest.mark.requirement("R208", "R189")
 def test_a_forget_through_one_replica_shuts_the_gate_of_all(pair: Pair) -> None:
     ada = pair.person()
-    assert tells(recall(pair.two, ada), ada)
+    assert tells(answered(pair.two, ada), ada)
     answer = acknowledged(pair.one, ada)
     assert answer.status == 202
-    assert recall(pair.two, ada).status == recall(pair.one, ada).status == 409
-    again = forget(pair.two, ada)
+    assert answered(pair.two, ada).status == answered(pair.one, ada).status == 409
+    again = acknowledged(pair.two, ada)
     assert again.status == 202 and again.body == answer.body, "the same acknowledgement through another"
     assert erasure_of(again) == erasure_of(answer)
     refused = pair.two.call("POST", "/v1/memories", written(ada, "something new"))
@@ -84,16 +92,13 @@ def test_a_replica_without_its_ledger_is_waited_for(pair: Pair) -> None:
 @contextmanager
 def pulled(made: Cluster, name: str, replica: Quietus) -> Iterator[None]:
     """Replica two without its ledger; afterwards it answers again, and its first answer refuses this."""
-    assert tells(recall(replica, name), name)
+    assert tells(answered(replica, name), name)
     made.cables[1].pull()
     try:
         yield
     finally:
         made.cables[1].plug()
-        end = time.monotonic() + PATIENCE
-        while (answer := recall(replica, name)).status == 503:
-            assert time.monotonic() < end, replica.log()[-2000:]
-    assert answer.status == 409, answer
+    assert answered(replica, name).status == 409
 
 
 @pytest.mark.parametrize("server", ["valkey"], indirect=True)
@@ -120,9 +125,9 @@ def test_what_a_snapshot_found_is_known_everywhere_before_the_store_is_asked(pai
     door = quoted(pair.store, ada, bob)
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(forget, pair.one, ada)
-        until(lambda: pair.store.waiting(door) > 0, "the snapshot lists")
-        assert recall(pair.two, ada).status == 409, "the first barrier"
-        assert tells(recall(pair.two, bob), ada), "nobody knows yet what Ada's memory says"
+        pair.store.until(lambda: pair.store.waiting(door) > 0, "the snapshot lists")
+        assert answered(pair.two, ada).status == 409, "the first barrier"
+        assert tells(answered(pair.two, bob), ada), "nobody knows yet what Ada's memory says"
         pair.cluster.cables[1].pull()
         pair.store.open(door)
         first = asked.result(PATIENCE)
@@ -131,10 +136,7 @@ def test_what_a_snapshot_found_is_known_everywhere_before_the_store_is_asked(pai
         assert recall(pair.two, bob).status == 503
     finally:
         pair.cluster.cables[1].plug()
-    end = time.monotonic() + PATIENCE
-    while (later := recall(pair.two, bob)).status == 503:
-        assert time.monotonic() < end
-    assert not tells(later, ada)
+    assert not tells(answered(pair.two, bob), ada)
 
 
 @pytest.mark.parametrize("server", ["valkey"], indirect=True)
@@ -147,17 +149,11 @@ def test_with_the_first_barrier_only_a_quotation_gets_out(
         door = quoted(lying, "ada", "bob")
         with ThreadPoolExecutor(1) as threads:
             asked = threads.submit(forget, one, "ada")
-            until(lambda: lying.waiting(door) > 0, "the snapshot lists")
+            lying.until(lambda: lying.waiting(door) > 0, "the snapshot lists")
             made.cables[1].pull()
             lying.open(door)
             assert asked.result(PATIENCE).status == 202
         assert tells(recall(two, "bob"), "ada")
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, what
 
 
 @pytest.mark.requirement("R208", "R183")
@@ -169,15 +165,15 @@ def test_a_barrier_that_cannot_be_reached_forwards_nothing(pair: Pair) -> None:
         write = threads.submit(
             pair.two.call, "POST", "/v1/memories", written(ada, "in flight"), {"X-Door": ada}
         )
-        until(lambda: store.waiting(ada) > 0, "the write is on its way")
+        store.until(lambda: store.waiting(ada) > 0, "the write is on its way")
         answer = forget(pair.one, ada)
         assert (answer.status, answer.json["type"]) == (503, "urn:quietus:problem:barrier-unreachable")
         assert not store.arrived("forget", ada)
-        assert recall(pair.one, ada).status == recall(pair.two, ada).status == 409, "its gate is shut"
+        assert answered(pair.one, ada).status == answered(pair.two, ada).status == 409, "its gate is shut"
         store.open(ada)
         refused = write.result(PATIENCE)
         assert refused.status == 409 and refused.json["reason"] == "ERASURE_ORDERING_VIOLATION"
-    until(lambda: len(store.arrived("forget", ada)) == 1, "it goes on by itself")
+    store.until(lambda: len(store.arrived("forget", ada)) == 1, "it goes on by itself")
     assert store.arrived("write", ada)[0] < store.arrived("forget", ada)[0]
 
 

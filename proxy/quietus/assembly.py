@@ -72,7 +72,7 @@ class Bounds:
     snapshots: SnapshotLimits = SnapshotLimits()
     replicas: int = 1
     """How many servers stand behind the store's address."""
-    lineage_records: int = 200_000
+    lineage_records: int = 100_000
     lease: float = 10.0
     """Seconds for which calls are decided from memory without word from the ledger."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Final
 
 from quietus.core.erasure import Erasure
@@ -17,6 +17,7 @@ from quietus.core.events import Event, EventType
 from quietus.core.lineage import PARENTS, RECORDS, Address, Coverage, Detector, Edge, Record, Records
 from quietus.core.lineage_form import BadForm, pack, unpack
 from quietus.core.prints import ASKED, KEPT, Prints, prints_of
+from quietus.core.replacing import replacer
 from quietus.core.scope import ANY, Scope, Values, Wild
 from quietus.keys import Keyring, SealBroken, SealKey
 from quietus.ports import Clock, LineageFault, LineageLog
@@ -24,6 +25,7 @@ from quietus.ports import Clock, LineageFault, LineageLog
 EVERY: Final = 0.5
 """Seconds after which what was learned is written down."""
 _BATCH: Final = 2000
+replace: Final = replacer(Record)
 
 
 class Lineage:

@@ -245,7 +245,7 @@ class Limits(_Section):
     probes_in_flight_max: Positive = Field(default=8, description="probes at one time")
     probe_rate_per_second: Annotated[float, Field(gt=0)] = Field(default=5.0, description="probes a second, over all erasures")
     snapshot_records_max: Positive = Field(default=100_000, description="records that a snapshot reads; beyond, the verdict is capped")
-    lineage_records_max: Positive = Field(default=200_000, description="records whose owner and lineage are remembered, about a kilobyte of memory each; beyond, the oldest goes and the verdict is capped")
+    lineage_records_max: Positive = Field(default=100_000, description="records whose owner and lineage are remembered, about 1.6 kB of memory each; beyond, the oldest goes and the verdict is capped")
     snapshot_seconds_max: Annotated[float, Field(gt=0)] = Field(default=10.0, description="seconds that a snapshot may take; beyond, the verdict is capped")
 
 

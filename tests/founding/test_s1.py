@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quietus.core.states import State
 from quietus.legacy.faults import Faults
+from tests.gateway.test_lineage import executing
+from tests.gateway.test_lineage_kept import scanned as gone_through
 from tests.world import World
 
 SUBJECT = "S-4471"
@@ -16,12 +19,6 @@ QUOTE = f"Ticket summary by the night shift: the customer wrote: {TEXT}. Closed 
 TEMPLATE = "Welcome aboard, your account is ready and your first invoice will follow shortly"
 BOB = "Bob prefers the early morning train to Basel on weekdays"
 SHORT: dict[str, Any] = {"settling_interval": 10.0, "effectuation_bound": 60.0, "clean_rounds": 3}
-
-NEEDS_LINEAGE = {
-    "R59": "no edge leads from the record to its quote, so the deletion cannot reach it transitively",
-    "R63": "without edges the quote is found by its content; the sidecar offers no deletion of it",
-}
-"""What joins with lineage, and why it is not asserted here."""
 
 
 async def filed(world: World) -> None:
@@ -59,6 +56,28 @@ async def test_s_4471_is_not_erased_while_another_record_quotes_them() -> None:
         world.direct("DELETE", "/v1/memories/summary-9000?tenant=acme")
         await world.until(lambda: world.erasure().state is State.SETTLED)
         assert world.parts.verdict(world.erasure()).word == "partial"
+
+
+@pytest.mark.requirement("R19", "R59", "R63", "R69", "R75", "R100")
+async def test_the_quote_is_known_before_the_deletion_and_deleted_with_it(tmp_path: Path) -> None:
+    """Propagation, not resurrection: a known derived record held it; deleting that is the end."""
+    faults = Faults(ack="deleted", dangling_provenance="false")
+    async with World(faults, store=SHORT, policy=executing(tmp_path)) as world:
+        await filed(world)
+        await world.write("note-1", "The night shift made a note of it", "S-9001", tenant="acme",
+                          derived_from=["summary-9000"])  # fmt: skip
+        await world.forget(tenant="acme", subject=SUBJECT)
+        facts = world.erasure().snapshot["lineage"]
+        fates = [(node["depth"], node["detector"], node["fate"]) for node in facts["nodes"]]
+        assert fates == [(1, "containment", "cascade"), (2, "declared", "escalate")]
+        await world.clock.advance(30.0)
+        assert world.direct("GET", "/v1/memories/summary-9000?tenant=acme").status == 404
+        assert world.direct("GET", "/v1/memories/bob-1?tenant=acme").status == 200
+        outcomes = {s["name"]: s["outcome"] for s in world.erasure().surfaces}
+        assert outcomes["record"] == "CLEAN" and outcomes["lineage"] == "LEAKING", "not one hop only"
+        assert world.parts.verdict(world.erasure()).word == "unconfirmed"
+        world.direct("DELETE", "/v1/memories/note-1?tenant=acme")
+        await world.until(lambda: world.erasure().state is State.SETTLED)
 
 
 @pytest.mark.requirement("R55", "R60", "R64", "R70")
@@ -112,3 +131,22 @@ async def test_an_unknown_subject_is_no_claim() -> None:
         assert verdict.word == "unconfirmed" and "a record found before the forget" in verdict.missing
         later = await world.write("late-1", "something new entirely", "S-0000", tenant="acme")
         assert later.status == 409, "a fence stands all the same"
+
+
+@pytest.mark.requirement("R62", "R65", "R66", "R72")
+async def test_compliant_only_when_it_names_every_surface_and_its_lineage_was_gone_through() -> None:
+    """The four conditions of the document, taken away one by one."""
+    vouched = {"attestations": [{"condition": "surfaces_complete", "by": "ops", "expires": "2099-01-01"}]}
+    for attested, scanned in ((True, True), (True, False), (False, True), (False, False)):
+        store = {**SHORT, **(vouched if attested else {})}
+        async with World(Faults(), store=store) as world:
+            await world.write("record-4471", TEXT, SUBJECT, tenant="acme")
+            await world.write("bob-1", BOB, "bob", tenant="acme")
+            if scanned:
+                await gone_through(world, "acme")
+            await world.forget(tenant="acme", subject=SUBJECT)
+            await world.until(lambda world=world: world.erasure().state is State.SETTLED)
+            verdict = world.parts.verdict(world.erasure())
+            assert verdict.word == ("compliant" if attested and scanned else "partial"), verdict.missing
+            escalated = [e async for e in world.parts.erasures.events() if e.type.value == "escalated"]
+            assert bool(escalated) is not (attested and scanned)

@@ -19,14 +19,14 @@ SHORT: dict[str, Any] = {"settling_interval": 30.0, "effectuation_bound": 120.0,
 STALE = {"stale_salience": 900.0, "stale_dedup": 900.0, "stale_centroid": 900.0}
 LAZY = Faults(soft_ttl=True, lazy_index=900.0, **STALE)
 
-NEEDS_LINEAGE = {
-    "R163": "a write's answer is not compared with its request: a boosted salience or a merged id that is no "
-    "mark passes; the near-duplicate itself is refused before it is sent",
+NOT_SEEN = {
+    "R163": "of an answer's effects the merged id is looked for; a boosted salience is told by no answer of a "
+    "write here and is not compared",
     "R188": "an answer that merges into an erased id is refused by the id, not by reading that id back",
     "R169": "the two faults are told apart by their surfaces; there is no event of its own for the ordering",
     "R191": "the dedup merge of two live records under a third id is not followed",
 }
-"""What joins with lineage and the dedup merge, and why it is not asserted here."""
+"""What is not asserted here, and why."""
 
 
 async def expired(world: World) -> None:
@@ -146,3 +146,25 @@ async def test_what_a_forget_costs_includes_the_wait_for_the_purge() -> None:
         assert world.sample("quietus_forget_seconds_sum", phase="ack") < 1.0
         waited = world.sample("quietus_forget_seconds_sum", phase="answer")
         assert SHORT["settling_interval"] <= waited < 100.0
+
+
+@pytest.mark.requirement("R162", "R163", "R170")
+async def test_a_write_that_the_store_merged_into_the_erased_is_refused_after_the_fact() -> None:
+    """The dedup map outlives the record. The text is no quote, so the write passes; its answer tells."""
+    text = "the flat by the river has two rooms, a piano and a view of the old stone bridge"
+    near = "a bridge, old stone of the view, and a piano, two rooms has the river by the flat"
+    async with World(Faults(stale_dedup=900.0), store=SHORT) as world:
+        await world.write("record-of-s", text, "selma", tenant="acme", salience=SALIENCE)
+        await world.write("bob-1", BOB, "bob", tenant="acme")
+        await world.forget(tenant="acme", subject="selma")
+        await world.until(lambda: world.erasure().state is State.SETTLED)
+        write = await world.write("record-of-t", near, "tom", tenant="acme")
+        assert world.direct("GET", "/v1/memories/record-of-t?tenant=acme").status == 200, "it was done"
+        assert write.status == 409 and write.json["reason"] == "SCOPE_LAUNDERING"
+        labels = {"store": "memories", "vector": "dedup_merge", "effect": "reject"}
+        assert world.sample("quietus_laundering_attempts_total", **labels) == 1
+        await world.until(lambda: world.erasure().state is State.RELAPSED, limit=30.0)
+        assert (await world.recall("anything", tenant="acme", subject="selma")).status == 409, "shut again"
+        # The map is emptied: nothing tells of the erased any more.
+        await world.clock.advance(900.0)
+        await world.until(lambda: world.erasure().state is State.SETTLED)

@@ -256,3 +256,39 @@ async def test_lineage_stays_in_its_tenant() -> None:
         assert world.erasure().snapshot["lineage"]["descendants"] == 2
         assert (await world.call("GET", "/v1/memories/summary-1?tenant=zenith")).status == 200
         assert (await world.call("GET", "/v1/memories/summary-1?tenant=acme")).status == 409
+
+
+@pytest.mark.requirement("R60", "R64", "R70")
+async def test_what_comes_back_with_a_restart_of_the_store_is_found_and_removed_once() -> None:
+    async with short(Faults(restart_resurrection=True), store={**SHORT, "clean_rounds": 2}) as world:
+        await world.write("source-1", SOURCE, "alice")
+        await world.write("bobs-key-1", BOB, "bob")
+        await world.forget(subject="alice")
+        await world.until(lambda: world.erasure().state is State.SETTLED)
+        world.legacy.restart()
+        again = await world.write("copy-1", SOURCE, "carol")
+        assert again.status == 409, "the denylist stands after it has settled"
+        world.parts.timetable.disturb()  # what a reconnect does
+        await world.until(lambda: world.erasure().state is not State.SETTLED, limit=60.0)
+        assert world.erasure().state is State.RELAPSED
+        assert world.sample("quietus_resurrections_total", store="memories", vector="relapse") == 1
+        await world.until(lambda: world.erasure().state is State.SETTLED)
+        assert world.upstream.calls("DELETE", "/v1/memories/source-1") == 1, "one remedy, by its id"
+
+
+async def test_a_store_that_keeps_bringing_it_back_is_not_deleted_from_for_ever() -> None:
+    async with short(Faults()) as world:
+        await world.write("source-1", SOURCE, "alice")
+        await world.write("bobs-key-1", BOB, "bob")
+        await world.forget(subject="alice")
+        await world.until(lambda: world.erasure().state is State.SETTLED)
+        body = {"key": "source-1", "value": SOURCE, "retention": {"subject": "alice"}}
+
+        def back(request: Any, permit: Any) -> None:
+            world.direct("POST", "/v1/memories", body)
+
+        world.upstream.hooks.append(back)
+        world.parts.timetable.disturb()
+        await world.clock.advance(55.0)
+        assert world.erasure().unsettled
+        assert world.upstream.calls("DELETE", "/v1/memories/source-1") <= 3

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 from quietus.core.prints import KEPT, SHARED, Prints, Sharing
 from quietus.core.scope import Paths, Values, Wild
 
-RECORDS: Final = 200_000
-"""Records remembered by default. What one costs is measured by `bench/lineage.py`."""
+RECORDS: Final = 100_000
+"""Records remembered by default. `python -m bench.lineage` measures what one costs."""
 PARENTS: Final = 64
 """Sources remembered of one record; one with more is taken for an aggregate of unknown sources."""
 DESCENDANTS: Final = 10_000
@@ -119,7 +119,8 @@ class Records:
         self._plain: OrderedDict[bytes, Record] = OrderedDict()
         self._derived: OrderedDict[bytes, Record] = OrderedDict()
         self._children: dict[bytes, dict[bytes, None]] = {}
-        self._prints: dict[int, tuple[bytes, ...]] = {}
+        self._prints: dict[int, bytes | tuple[bytes, ...]] = {}
+        """Mostly one record's; nearly all of the memory of a text is this."""
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._derived)
@@ -143,11 +144,11 @@ class Records:
         for edge in record.parents:
             self._children.setdefault(edge.source, {})[record.name] = None
         for number in record.prints:
-            known = self._prints.get(number, ())
+            known = self._names(number)
             if len(known) < SHARED:  # what more than so many records say is nobody's in particular
-                self._prints[number] = (*known, record.name)
+                self._prints[number] = (*known, record.name) if known else record.name
         if record.whole:
-            self._prints.setdefault(record.whole, (record.name,))
+            self._prints.setdefault(record.whole, record.name)
         if not written:
             self.changed[record.name] = record
 
@@ -175,11 +176,11 @@ class Records:
         """The records of its tenant that a text seems to quote or contain, but those of its own subject."""
         met: dict[bytes, int] = {}
         for number in prints.runs:
-            for name in self._prints.get(number, ()):
+            for name in self._names(number):
                 met[name] = met.get(name, 0) + 1
         found: list[Edge] = []
         for whole in (prints.whole, *prints.sentences):
-            for name in self._prints.get(whole, ()):
+            for name in self._names(whole):
                 met[name] = KEPT
         for name, count in met.items():
             record = self.get(name)
@@ -230,6 +231,10 @@ class Records:
             if not isinstance(record.subject, Wild) and not record.subject.isdisjoint(subjects):
                 yield record
 
+    def _names(self, number: int) -> tuple[bytes, ...]:
+        found = self._prints.get(number, ())
+        return (found,) if isinstance(found, bytes) else found
+
     def _take_out(self, record: Record) -> None:
         self._plain.pop(record.name, None)
         self._derived.pop(record.name, None)
@@ -240,9 +245,9 @@ class Records:
                 if not children:
                     del self._children[edge.source]
         for number in (*record.prints, record.whole):
-            left = tuple(name for name in self._prints.get(number, ()) if name != record.name)
+            left = tuple(name for name in self._names(number) if name != record.name)
             if left:
-                self._prints[number] = left
+                self._prints[number] = left if len(left) > 1 else left[0]
             else:
                 self._prints.pop(number, None)
 

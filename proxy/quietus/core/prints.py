@@ -14,13 +14,15 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from quietus.core.fingerprint import joined
 from quietus.core.folding import folded, sentences, split
 
 GRAM: Final = 5
 WINDOW: Final = 4
-KEPT: Final = 12
-"""Prints kept of one text; of a longer one a quote may go unsuspected (its content is still screened)."""
-ASKED: Final = 512
+KEPT: Final = 4
+"""Prints kept of one text: of what stands after some twenty words a quote may go unsuspected (its content is
+still screened, and the store is searched for it at a forget)."""
+ASKED: Final = 256
 """Prints of one text that are looked up."""
 SENTENCES: Final = 8
 """Sentences of one text that are counted by themselves."""
@@ -58,18 +60,21 @@ def prints_of(text: str, digest: Digest, most: int = KEPT) -> Prints | None:
         return None
     alone = parts[:SENTENCES] if len(parts) > 1 else []
     return Prints(
-        short(digest("text", " ".join(whole).encode())),
+        short(digest("text", joined(whole))),
         tuple(dict.fromkeys(_runs(whole, digest, most))),
-        tuple(short(digest("text", " ".join(s).encode())) for s in alone if len(s) >= 4),
+        tuple(short(digest("text", joined(s))) for s in alone if len(s) >= 4),
     )
 
 
 def _runs(whole: list[str], digest: Digest, most: int) -> Iterable[int]:
-    grams = [" ".join(whole[at : at + GRAM]).encode() for at in range(len(whole) - GRAM + 1)]
-    if len(grams) < WINDOW:
+    if len(whole) < GRAM + WINDOW - 1:
         return
-    # A checksum chooses, so that the choice is even; it is neither secret nor kept.
-    ranks = [zlib.crc32(gram) for gram in grams]
+    # Checksums choose, so that the choice is even; they are neither secret nor kept.
+    sums = [zlib.crc32(word.encode("utf-8", "surrogatepass")) for word in whole]
+    ranks = [
+        a ^ (b << 1) ^ (c << 2) ^ (d << 3) ^ (e << 4)
+        for a, b, c, d, e in zip(sums, sums[1:], sums[2:], sums[3:], sums[4:], strict=False)
+    ]
     last = -1
     for start in range(len(ranks) - WINDOW + 1):
         window = ranks[start : start + WINDOW]
@@ -77,7 +82,7 @@ def _runs(whole: list[str], digest: Digest, most: int) -> Iterable[int]:
         at = start + WINDOW - 1 - window[::-1].index(least)
         if at != last:
             last = at
-            yield short(digest("run", grams[at]))
+            yield short(digest("run", joined(whole[at : at + GRAM])))
             most -= 1
             if most <= 0:
                 return
@@ -93,6 +98,7 @@ class Sharing:
     def __init__(self, bound: int = TEXTS) -> None:
         self._bound = bound
         self._holders: OrderedDict[int, tuple[int, ...]] = OrderedDict()
+        self._whos: dict[bytes, int] = {}
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -100,7 +106,7 @@ class Sharing:
     def held(self, text: int, subject: bytes) -> None:
         """Notes that a subject (by digest) holds a text."""
         known = self._holders.get(text)
-        who = short(subject)
+        who = self._who(subject)
         if known is None:
             if len(self._holders) >= self._bound:
                 self._holders.popitem(last=False)
@@ -109,6 +115,15 @@ class Sharing:
         self._holders.move_to_end(text)
         if who not in known and len(known) < COUNTED:
             self._holders[text] = (*known, who)
+
+    def _who(self, subject: bytes) -> int:
+        # One number for one subject, not one for each text of theirs.
+        found = self._whos.get(subject)
+        if found is None:
+            if len(self._whos) >= self._bound:
+                self._whos.clear()
+            found = self._whos[subject] = short(subject)
+        return found
 
     def gone(self, text: int, subject: bytes) -> None:
         """Notes that they hold it no longer."""

@@ -16,6 +16,7 @@ from typing import Final
 
 from quietus.core.fingerprint import words
 from quietus.core.operations import Item
+from quietus.core.tokens import tokens_of
 
 SHORT: Final = 4
 """Words of the shortest run that two texts can have in common without it being put down to chance."""
@@ -138,7 +139,8 @@ def _grams(found: list[str], size: int) -> Iterable[tuple[str, ...]]:
 
 
 def _tokens(text: str) -> set[str]:
-    return {re.sub(r"[\s().-]", "", found).casefold() for found in _TOKEN.findall(text) if len(found) >= 5}
+    own = (re.sub(r"[\s().+-]", "", found).casefold() for found in _TOKEN.findall(text) if len(found) >= 5)
+    return {*own, *tokens_of(text)}
 
 
 def _cosine(a: Sequence[float], b: Sequence[float]) -> float:

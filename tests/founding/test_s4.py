@@ -20,7 +20,7 @@ STALE = {"stale_salience": 900.0, "stale_dedup": 900.0, "stale_centroid": 900.0}
 LAZY = Faults(soft_ttl=True, lazy_index=900.0, **STALE)
 
 NOT_SEEN = {
-    "R163": "of an answer's effects the merged id is looked for; a boosted salience is told by no answer of a "
+    "R163": "of an answer the merged id is looked for; a boosted salience is told by no answer of a "
     "write here and is not compared",
     "R188": "an answer that merges into an erased id is refused by the id, not by reading that id back",
     "R169": "the two faults are told apart by their surfaces; there is no event of its own for the ordering",

@@ -30,12 +30,13 @@ from quietus.trial.watching import Patience
 from quietus.trial.watching import Progress as Told
 from quietus.wires import StoreClient
 
+_GRPC: Final = "grpc://"
 DATES: Final = "days that the result holds"
 
 
 def profile_try(
     name: Annotated[str, typer.Argument(help="A profile that ships, or a path.")],
-    upstream: Annotated[str, typer.Option(help="The store itself, such as http://127.0.0.1:8000.")],
+    upstream: Annotated[str, typer.Option(help="The store itself: http://HOST:PORT, or grpc://HOST:PORT.")],
     tenant: Annotated[str, typer.Option(help="Whose memories the canaries are put among.")],
     subject_prefix: Annotated[str, typer.Option(help="How canaries' subjects begin.")] = "quietus-canary-",
     trials_: Annotated[int, typer.Option("--trials", min=1, help="Canaries; 10 or more to pass.")] = 20,
@@ -63,8 +64,8 @@ def profile_try(
       quietus profile try chroma --upstream http://127.0.0.1:8000 --tenant default_tenant
         --set database=default_database --set collection_id=ID
     """
-    profile: Profile = guarded(lambda: load_profile(name))
     settings = _settings(name, upstream, header)
+    profile: Profile = guarded(lambda: load_profile(name, settings.store.wires))
     wait = patience if patience is not None else profile.store.bound
     plan = Plan(
         {"tenant": tenant, **_pairs(set_)}, subject_prefix, trials_, records, rate, vector_dimension,
@@ -96,10 +97,11 @@ def _loaded(text: str) -> dict[str, Any]:
 
 
 def _settings(name: str, upstream: str, header: list[str] | None) -> Settings:
+    wire = "grpc" if upstream.startswith(_GRPC) else "http"
     flags = {
         "store.profile": name,
-        "store.http.upstream": upstream,
-        "store.http.headers": {at: {"file": file} for at, file in _pairs(header).items()},
+        f"store.{wire}.upstream": upstream.removeprefix(_GRPC),
+        f"store.{wire}.headers": {at: {"file": file} for at, file in _pairs(header).items()},
     }
     found: Settings = guarded(lambda: load(None, flags, {}))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from quietus.core.exchange import Reply, Request
@@ -80,7 +80,7 @@ class Asking:
             await self.clock.sleep(at - now)
         self.sent += 1
         if client:
-            request = Request(request.method, request.target, (AGENT, *request.headers), request.body)
+            request = replace(request, headers=(AGENT, *request.headers))
         reply = await self._upstream.open(request, Granted(Purpose.PROBE), fresh=True)
         return await reply.read(self._limit)
 
@@ -101,7 +101,7 @@ class Asking:
         key = self.profile.canary_key(reply, given) if outcome in ("accepted", "queued") else None
         if key is not None:
             canary.keys.append(key)
-        return Written(outcome, key, flat(_document(reply)))
+        return Written(outcome, key, flat(self._document(request, reply)))
 
     def _ack(self, request: Request, reply: Reply) -> tuple[str, int | None, str | None, int | None]:
         try:
@@ -205,20 +205,22 @@ class Asking:
             return Acknowledged(sent, self.clock.monotonic(), answered=False)
         outcome, count, token, epoch = self._ack(request, reply)
         at = self.clock.monotonic()
-        return Acknowledged(sent, at, True, reply.status, outcome, count, token, epoch, _shape(reply))
+        shape = self._shape(request, reply)
+        return Acknowledged(sent, at, True, reply.status, outcome, count, token, epoch, shape)
 
+    def _document(self, request: Request, reply: Reply) -> Any:
+        try:
+            if reply.code is None:
+                return read_document(open_body(reply))
+            return self.profile.answer(self.profile.read(request), reply).document
+        except (Unreadable, RequestFault):
+            return None
 
-def _document(reply: Reply) -> Any:
-    try:
-        return read_document(open_body(reply))
-    except Unreadable:
-        return None
-
-
-def _shape(reply: Reply) -> str:
-    """An answer without what differs between two calls that are answered alike: tokens, numbers."""
-    parts = (f"{at}={'#' if _VARYING.search(text) else text}" for at, text in flat(_document(reply)).items())
-    return f"{reply.status} " + " ".join(sorted(parts))
+    def _shape(self, request: Request, reply: Reply) -> str:
+        """An answer without what differs between two calls that are answered alike: tokens, numbers."""
+        texts = flat(self._document(request, reply)).items()
+        parts = (f"{at}={'#' if _VARYING.search(text) else text}" for at, text in texts)
+        return f"{reply.code or reply.status} " + " ".join(sorted(parts))
 
 
 def _note(found: Found, canary: Canary, surface: Surface, answer: SurfaceAnswer) -> None:

@@ -32,7 +32,7 @@ class Selector:
         self.match = compile_pattern(spec.match, place)
         self.skip = spec.on_mismatch == "skip"
         self.join = spec.join
-        self.template = spec.template
+        self.template = _NAME.split(spec.template) if spec.template is not None else None
         self.then = compile_path(spec.then, (*place, "then")) if spec.then else None
         self.plain = self.path is not None and not (
             self.decode or self.split or self.match or self.join or self.template or self.then
@@ -156,11 +156,12 @@ def _decoded(node: Any) -> Any:
         raise Unread("a string does not hold JSON") from None
 
 
-def _fill(template: str, values: Mapping[str, str]) -> str:
-    def put(match: re.Match[str]) -> str:
-        value = values.get(match[1])
+def _fill(parts: list[str], values: Mapping[str, str]) -> str:
+    """A template, split where its names stand: every second part is a name."""
+    out = parts.copy()
+    for at in range(1, len(parts), 2):
+        value = values.get(parts[at])
         if value is None:
             raise Unread("a capture that the template needs is missing")
-        return value
-
-    return _NAME.sub(put, template)
+        out[at] = value
+    return "".join(out)

@@ -47,7 +47,7 @@ from quietus.rounds import Rounds
 from quietus.shapes import Shapes, words_of
 from quietus.snapshotter import SnapshotLimits, Snapshotter, erased_check
 from quietus.timetable import Timetable
-from quietus.trials import Exemptions, TrialFault, TrialResult
+from quietus.trials import Exemptions, LastLeak, TrialFault, TrialResult
 from quietus.watched import WatchedStreams, WatchedUpstream
 
 
@@ -171,7 +171,8 @@ def assemble(around: Surroundings) -> Parts:
     descent = Descent(
         prober, lineage, owners, around.keyring, clock, lambda: attested(around.active.profile, clock.now())
     )
-    exemptions = Exemptions(around.profile, lambda: around.active.trial, clock.now, around.log)
+    trial, leaked_at = (lambda: around.active.trial), LastLeak(erasures)
+    exemptions = Exemptions(around.profile, trial, clock.now, around.log, leaked_at)
     intents = Intents(
         erasures, around.profile, around.policy, snapshotter, around.new_id, lambda: exemptions.now().holds
     )
@@ -188,7 +189,7 @@ def assemble(around: Surroundings) -> Parts:
     inquiry = Inquiry(erasures, rounds, severing, snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
         erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy,
-        lambda erasure: around.verdict(erasure, erasures.gate.orders), sharing,
+        lambda erasure: around.verdict(erasure, erasures.gate.orders), sharing, intents.terms,
     )  # fmt: skip
     releaser = Releaser(
         erasures, around.profile, owners, screener, metrics, timetable.leaked, timetable.retry_after,

@@ -66,6 +66,10 @@ class Intents:
         self._new_id = new_id
         self._exempt = exempt
 
+    def terms(self) -> Terms:
+        """What an erasure that begins now is judged by."""
+        return terms_of(self._profile(), self._policy(), exempt=self._exempt())
+
     async def write(self, intent: Intent, actor: str) -> Erasure:
         """Shuts the gate of the intent's scope, durably. Raises LedgerError: then nothing has happened."""
         name = self._new_id()

@@ -10,6 +10,7 @@ import asyncio
 import heapq
 import random
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType
 from quietus.core.policy import Mode, Policy
 from quietus.core.states import State
+from quietus.core.terms import Terms
 from quietus.core.verdict import Verdict, Word
 from quietus.erasures import Erasures
 from quietus.flights import Flights
@@ -47,7 +49,9 @@ class Reconciler:
         policy: Callable[[], Policy],
         verdict: Callable[[Erasure], Verdict],
         sharing: Sharing,
+        terms: Callable[[], Terms],
     ) -> None:
+        self._terms = terms
         self._erasures = erasures
         self._forgets = forgets
         self._inquiry = inquiry
@@ -136,6 +140,7 @@ class Reconciler:
             await self._observe(erasure, progress, now)
             return
         await self._over(self._erasures.gate.erasures[name])
+        await self._harden(self._erasures.gate.erasures[name])
         erasure = self._erasures.gate.erasures[name]
         what = due(erasure, progress, now)
         if what.overdue:
@@ -151,6 +156,14 @@ class Reconciler:
             await self._inquire(erasure, progress, what)
         elif what.work is Work.NOTHING:
             progress.next_at = now + 60.0
+
+    async def _harden(self, erasure: Erasure) -> None:
+        """What has to be waited for may grow until it is settled: an exemption falls, a reload says so."""
+        if not erasure.unsettled or erasure.by_hand:
+            return
+        was, now = erasure.terms, erasure.terms.stricter(self._terms())
+        if (was.settling_interval, was.clean_rounds) != (now.settling_interval, now.clean_rounds):
+            await self._append(erasure, EventType.RESTARTED, {"cause": "terms", "terms": asdict(now)})
 
     def _elsewhere(self, erasure: Erasure, progress: Progress) -> None:
         """Another replica works on it; it is asked for again, in case that one is lost."""

@@ -2,8 +2,8 @@
 
 A profile may declare that a store forgets at once (`erasure_model: synchronous_transactional`), or somebody
 may vouch for what comes to the same. Neither is believed: the exemption holds only while a trial of this
-very profile stands that passed and has not expired. It sets the settling interval to nothing. Clean rounds,
-probes and the check at release stay as they are.
+very profile stands that passed, has not expired, and was not refuted by a leak since. It sets the settling
+interval to nothing. Clean rounds, probes and the check at release stay as they are.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from quietus.core.trial_conclusion import Conclusion
 from quietus.core.trial_findings import Observed
+from quietus.erasures import Erasures
 from quietus.profiles.profile import Profile
 from quietus.recording import Log
 
@@ -115,8 +116,14 @@ def declared(profile: Profile, now: float) -> tuple[str, ...]:
     return (*claims, *(name for name in VOUCHED if name in vouched))
 
 
-def standing(profile: Profile, trial: TrialResult | TrialFault | None, now: float) -> Standing:
-    """Whether an exemption that the profile claims holds now. What is not shown does not hold."""
+def standing(
+    profile: Profile, trial: TrialResult | TrialFault | None, now: float, leaked_at: float | None = None
+) -> Standing:
+    """Whether an exemption that the profile claims holds now. What is not shown does not hold.
+
+    `leaked_at` is when the store was last seen to tell what it had acknowledged: that refutes every trial
+    from before.
+    """
     claims = declared(profile, now)
     if not claims:
         return Standing(False, "none_declared", "async: the profile claims no exemption")
@@ -131,10 +138,34 @@ def standing(profile: Profile, trial: TrialResult | TrialFault | None, now: floa
     # A trial from the future is a clock that was set back: it would never expire.
     if not trial.at <= now < trial.expires:
         return Standing(False, "expired", f"{kept}: the trial expired {_date(trial.expires)}; run it again")
+    if leaked_at is not None and leaked_at >= trial.at:
+        return Standing(False, "refuted", f"{kept}: a leak was seen after the trial; mend the store, try it")
     held = [name for name in claims if name in trial.conditions]
     if not trial.passed or not held:
         return Standing(False, "not_passed", f"{kept}: the trial did not show it")
     return Standing(True, held[0], f"{held[0]} holds until {_date(trial.expires)}: no settling interval")
+
+
+class LastLeak:
+    """When a leak was last seen, as the ledger has it: a restart forgets none."""
+
+    def __init__(self, erasures: Erasures) -> None:
+        self._erasures = erasures
+        self._read = False
+        self._at: float | None = None
+        erasures.listen(lambda erasure, _: self._heard(erasure.last_leak_at))
+
+    def __call__(self) -> float | None:
+        """Unix seconds; None when none was seen."""
+        if not self._read and self._erasures.loaded:
+            self._read = True
+            for erasure in self._erasures.all():
+                self._heard(erasure.last_leak_at)
+        return self._at
+
+    def _heard(self, at: float | None) -> None:
+        if at is not None:
+            self._at = max(at, self._at or at)
 
 
 class Exemptions:
@@ -146,7 +177,9 @@ class Exemptions:
         trial: Callable[[], TrialResult | TrialFault | None],
         now: Callable[[], float],
         log: Log,
+        leaked_at: Callable[[], float | None] = lambda: None,
     ) -> None:
+        self._leaked_at = leaked_at
         self._profile = profile
         self._trial = trial
         self._now = now
@@ -155,7 +188,7 @@ class Exemptions:
 
     def now(self) -> Standing:
         """Whether an exemption holds at this moment."""
-        found = standing(self._profile(), self._trial(), self._now())
+        found = standing(self._profile(), self._trial(), self._now(), self._leaked_at())
         if found.word != self._told:
             self._told = found.word
             if found.holds:

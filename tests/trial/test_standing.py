@@ -142,3 +142,72 @@ async def test_a_store_that_leaks_under_an_exemption_is_still_found_out() -> Non
         assert erasure.state is State.LEAKING
         seen = await world.call("POST", "/v1/recall", {"query": "Elm Street", "tenant": "acme"})
         assert "Elm" not in str(seen.body)
+
+
+@pytest.mark.requirement("R2", "R173")
+def test_a_leak_after_the_trial_refutes_it_and_a_newer_trial_does_not_mind() -> None:
+    assert standing(DECLARED, GOOD, START, leaked_at=GOOD.at - 1.0).holds
+    assert standing(DECLARED, GOOD, START, leaked_at=GOOD.at).word == "refuted"
+    again = changed(at=START + 10.0)
+    assert standing(DECLARED, again, START + 11.0, leaked_at=START + 9.0).holds
+
+
+@pytest.mark.requirement("R2", "R178")
+async def test_a_leak_takes_the_exemption_away_from_whom_it_was_seen_of_and_from_everybody_after() -> None:
+    async with World(Faults(lazy_index=40.0), profile=DECLARED) as world:
+        world.parts.active.trial = GOOD
+        await world.write("a1", "Alice lives at 12 Elm Street in Lisbon", "alice", tenant="acme")
+        await world.write("c1", "Carol keeps bees on the roof of the town hall", "carol", tenant="acme")
+        await world.write("b1", "Bob likes green tea in the morning", "bob", tenant="acme")
+        assert world.parts.exemptions.now().holds
+        await world.call("POST", "/v1/forget", {"tenant": "acme", "subject": "alice"})
+        assert world.erasure().terms.settling_interval == 0.0
+        await world.clock.advance(10.0)
+        assert world.erasure().first_leak_at is not None
+        assert world.parts.exemptions.now().word == "refuted"
+        assert world.erasure().terms.settling_interval == 900.0, "the wait is back"
+        began = world.clock.monotonic()
+        await world.until(lambda: world.erasure().state is State.SETTLED, 1200.0)
+        assert world.clock.monotonic() - began >= 900.0
+        await world.call("POST", "/v1/forget", {"tenant": "acme", "subject": "carol"})
+        assert world.erasure().terms.settling_interval == 900.0
+        # A restart forgets nothing of it: the ledger has it.
+        await world.crash()
+        await world.ledger.close()
+        async with World(
+            profile=DECLARED, upstream=world.upstream, ledger=world.ledger, keyring=world.keyring,
+            clock=world.clock, seed=9,
+        ) as again:  # fmt: skip
+            again.parts.active.trial = GOOD
+            assert again.parts.exemptions.now().word == "refuted"
+            assert again.erasure(0).terms.settling_interval == 900.0
+
+
+@pytest.mark.requirement("R2")
+async def test_a_trial_that_expires_under_way_shortens_nothing_any_more() -> None:
+    async with World(profile=DECLARED) as world:
+        now = world.clock.now()
+        world.parts.active.trial = changed(at=now - DAY, expires=now + 0.5)
+        await world.write("a1", "Alice lives at 12 Elm Street in Lisbon", "alice", tenant="acme")
+        await world.write("b1", "Bob likes green tea in the morning", "bob", tenant="acme")
+        await world.call("POST", "/v1/forget", {"tenant": "acme", "subject": "alice"})
+        assert world.erasure().terms.settling_interval == 0.0
+        await world.clock.advance(60.0)
+        assert world.erasure().terms.settling_interval == 900.0
+        assert world.erasure().state is State.SETTLING
+
+
+async def test_a_reload_makes_what_is_unsettled_wait_longer_and_never_shorter() -> None:
+    async with World() as world:
+        await world.write("a1", "Alice lives at 12 Elm Street in Lisbon", "alice", tenant="acme")
+        await world.call("POST", "/v1/forget", {"tenant": "acme", "subject": "alice"})
+        before = world.erasure().terms
+        for interval, rounds in ((2000.0, 5), (10.0, 1)):
+            profile = world.parts.active.profile
+            world.parts.active.profile = profile.with_store(
+                settling_interval=interval, effectuation_bound=4000.0, clean_rounds=rounds
+            )
+            await world.clock.advance(120.0)
+            terms = world.erasure().terms
+            assert (terms.settling_interval, terms.clean_rounds) == (2000.0, 5)
+        assert before.settling_interval == 900.0

@@ -227,6 +227,14 @@ def _leaked(erasure: Erasure, event: Event) -> Erasure:
     )
 
 
+def _restarted(erasure: Erasure, event: Event) -> Erasure:
+    if not erasure.unsettled:
+        return erasure
+    harder = event.facts.get("terms")
+    terms = erasure.terms if harder is None else erasure.terms.stricter(Terms(**harder))
+    return replace(_restart(erasure), terms=terms)
+
+
 def _round(erasure: Erasure, event: Event) -> Erasure:
     facts = event.facts
     surfaces = tuple(facts.get("surfaces", ()))
@@ -262,7 +270,7 @@ _CHANGES: Final[dict[EventType, Callable[[Erasure, Event], Erasure]]] = {
     EventType.SNAPSHOTTED: lambda e, ev: replace(e, snapshotted=True, snapshot=dict(ev.facts)),
     EventType.FORWARDED: lambda e, _: replace(_restart(e), forwards=e.forwards + 1, answered=False),
     EventType.REMEDIED: lambda e, ev: replace(_restart(e), remedies=e.remedies + ev.facts.get("count", 1)),
-    EventType.RESTARTED: lambda e, _: _restart(e) if e.unsettled else e,
+    EventType.RESTARTED: _restarted,
     EventType.RETRIED: lambda e, _: _restart(e),
     EventType.OVERDUE: lambda e, _: replace(e, overdue=True),
     EventType.READMITTED: lambda e, ev: replace(

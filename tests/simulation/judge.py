@@ -235,6 +235,8 @@ class Judge(Witness):
             near = erased.where.tenant in (None, where.tenant)
             if erased.where.touches(where) or self.truth.tells_of(text, erased) or text in erased.seen:
                 return
+            if self.truth.worded(step, erased):
+                return
             kin = self.truth.kin_of(erased)
             if near and kin & {step.get("derived_from"), step.get("key"), *call.merged}:
                 return  # derived from the erased, or the store made it one record with them

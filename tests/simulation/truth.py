@@ -225,6 +225,18 @@ class Truth:
         """Whether a token stands in some record of the erased."""
         return any(written.lies_in(erased) for written in self.carried.get(token, ()))
 
+    def alike(self, token: str, erased: Erased) -> bool:
+        """Whether a text is another's but for its token: nobody can tell who copied whom."""
+        return any(self.worded(self.steps[w.step], erased) for w in self.carried.get(token, ()))
+
+    def worded(self, step: Step, erased: Erased) -> bool:
+        """Whether some record of the erased was written in the very words of that step."""
+        return any(
+            self.steps[w.step]["words"] == step["words"] and w.lies_in(erased)
+            for records in self.carried.values()
+            for w in records
+        )
+
     def asks(self, step: int, where: Where) -> None:
         """A forget comes in."""
         self.pending[step] = (where, self.tick)
@@ -249,6 +261,8 @@ class Truth:
         for erased in self.erased.values():
             if any(self.tells_of(token, erased) for token in row.tokens) or erased.seen & row.tokens:
                 return True
+            if any(self.alike(token, erased) for token in row.tokens):
+                return True
             by_subject = erased.where.subject is not None and not erased.readmitted
             if by_subject and (erased.owns(row) or erased.unsettled):
                 if erased.owns(row) or (erased.where.subject or "") in row.text:
@@ -264,8 +278,11 @@ class Truth:
         )
 
     def kin_of(self, erased: Erased) -> frozenset[str]:
-        """Keys of the erased and of whatever says that it was derived from them, however far down."""
+        """Keys of the erased, of their near copies, and of whatever says that it was derived from these."""
         found, before = set(self.keys_of(erased)), 0
+        for token, records in self.carried.items():
+            if self.alike(token, erased):
+                found |= {w.key for w in records if w.key is not None}
         derived = [step for step in self.steps.values() if "derived_from" in step and "key" in step]
         while len(found) > before:
             before = len(found)

@@ -148,7 +148,7 @@ async def test_what_a_forget_costs_includes_the_wait_for_the_purge() -> None:
         assert SHORT["settling_interval"] <= waited < 100.0
 
 
-@pytest.mark.requirement("R162", "R163", "R170")
+@pytest.mark.requirement("R162", "R163", "R170", "R188")
 async def test_a_write_that_the_store_merged_into_the_erased_is_refused_after_the_fact() -> None:
     """The dedup map outlives the record. The text is no quote, so the write passes; its answer tells."""
     text = "the flat by the river has two rooms, a piano and a view of the old stone bridge"

@@ -77,6 +77,8 @@ def measured(name: str, seeds: int, recalls: int) -> Control:
     """Plays seeds in their order without a protection: at least `AT_LEAST`, until one fails."""
     control = Control(name)
     for outcome in play(range(seeds), recalls, name):
+        if outcome.findings and not control.failing and simulate(plan_of(outcome.seed, recalls)).findings:
+            raise SystemExit(f"seed {outcome.seed} of {recalls} recalls fails with everything on: first that")
         control.add(outcome.seed, outcome.findings)
         if control.failing and control.played >= AT_LEAST:
             return control

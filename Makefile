@@ -29,8 +29,9 @@ test-deploy: $(VENV)/deploy.stamp  ## the chart, the injector, the image, dashbo
 simulate: $(VENV)/test.stamp  ## the simulator: 500 seeds, and each protection switched off in turn (half an hour)
 	$(BIN)/python -m pytest tests/simulation
 
-soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator (some 40 minutes on two cores)
+soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator, and 525 kills (some 40 minutes on two cores)
 	$(BIN)/python -m tests.simulation --seeds 5000 --recalls 225
+	$(BIN)/python -m tests.e2e.kills --times 25 --random 150
 
 mutate: $(VENV)/test.stamp  ## mutants of the core: is there a test that notices? (MUTATE_ARGS=states; all take hours)
 	$(BIN)/python scripts/mutate.py $(MUTATE_ARGS)

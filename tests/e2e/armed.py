@@ -1,6 +1,6 @@
 """Runs the sidecar as `quietus serve` does, and can kill it (SIGKILL) at a named point.
 
-    python -m tests.e2e.armed CONFIG READY [POINT]
+    python -m tests.e2e.armed CONFIG READY [POINT[@N]]
 
 POINT is `before:EVENT` or `after:EVENT` around the ledger's commit of an event type, `sending` when a
 forget's bytes are about to go, `sent` when its answer is there and nothing was recorded yet, or `probing`
@@ -29,12 +29,10 @@ from quietus.logs import setup
 from tests.replicas.unsafe import switch_off
 
 
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def arm(point: str) -> None:
-    """Puts the kill where it is to happen."""
+    """Puts the kill where it is to happen: the first time that it comes there, or the N-th."""
+    point, _, count = point.partition("@")
+    left = [int(count or 1)]
     when, _, event = point.partition(":")
     if when == "unsafe" and switch_off(event):
         return
@@ -43,6 +41,12 @@ def arm(point: str) -> None:
         Arrivals._concerned = lambda self, flight: flight.concerned  # type: ignore[method-assign]
         Flights.fence = lambda self, erasure, decide: None  # type: ignore[method-assign]
         return
+
+    def die() -> None:
+        left[0] -= 1
+        if not left[0]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
     append, opening = SqliteLedger.append, HttpUpstream.open
     acknowledged: list[bool] = []
 

@@ -55,6 +55,9 @@ proto: $(VENV)/test.stamp  ## write the messages of proto/ as Python, and check 
 	$(BIN)/buf breaking proto --against proto/promised.binpb
 	$(BIN)/buf build proto -o proto/promised.binpb
 
+image:  ## build the image with buildah and run the demo in it (as root; some minutes)
+	scripts/image.sh
+
 chart: $(VENV)/deploy.stamp  ## write the chart's README, the dashboards and the rules anew
 	$(BIN)/python scripts/chart.py
 	$(BIN)/python -m dashboards

@@ -159,6 +159,25 @@ def test_a_transaction_that_deletes_is_a_forget_or_is_refused() -> None:
         assert refused.value.problem == "unverifiable-forget"
 
 
+def test_what_is_no_memory_is_deleted_like_any_other_key() -> None:
+    def call(method: str, message: bytes) -> tuple[str, Operation]:
+        found = ETCD.read(asked(KV + method, message)).call
+        return found.route, found.operation
+
+    one = rpc.DeleteRangeRequest(key=b"locks/job/7f")
+    assert call("DeleteRange", one.SerializeToString()) == ("delete-other", Operation.WRITE)
+    held = rpc.Compare(key=b"locks/job/7f", value=b"me", target=3)
+    unlock = txn(compare=[held], success=[rpc.RequestOp(request_delete_range=one)])
+    assert call("Txn", unlock) == ("txn-other", Operation.WRITE)
+    for key, end in ((b"mem/alice/1", b""), (b"locks/", b"locks0"), (b"mem/", b"mem0")):
+        whole = rpc.DeleteRangeRequest(key=key, range_end=end).SerializeToString()
+        assert call("DeleteRange", whole)[1] is Operation.FORGET
+    for key, end in ((b"mem/alice/1", b""), (b"locks/", b"locks0"), (b"l", b"n")):
+        part = rpc.RequestOp(request_delete_range=rpc.DeleteRangeRequest(key=key, range_end=end))
+        with pytest.raises(RequestFault):
+            call("Txn", txn(compare=[held], success=[part, rpc.RequestOp(request_delete_range=one)]))
+
+
 def test_watches_are_recalls_and_their_events_rows() -> None:
     one = SAID["watch"]
     reading = ETCD.read(one.request)

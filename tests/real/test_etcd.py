@@ -152,6 +152,10 @@ async def test_watches_and_leases_go_on(store: str, sidecar: Quietus) -> None:
         assert {key for key, _ in seen} == {b"mem/bob/1"}
         await watch.cancel()
 
+        async with agent.lock(b"locks/job", ttl=30):
+            assert len(await told(other, b"locks/", b"locks0")) <= 1
+        assert await told(other, b"locks/", b"locks0") == {}
+
         lease = await agent.lease(60)
         await agent.put(b"mem/bob/2", b"Bob is in town today", lease=lease)
         assert (await lease.refresh()).TTL == 60

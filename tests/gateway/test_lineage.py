@@ -217,7 +217,7 @@ async def test_a_source_whose_owner_was_erased_is_known_by_its_owner_too() -> No
         assert later.status == 409 and later.json["reason"] == "SCOPE_LAUNDERING"
 
 
-@pytest.mark.requirement("R163", "R188")
+@pytest.mark.requirement("R163")
 async def test_an_answer_that_merges_into_an_erased_id_is_refused_and_counted() -> None:
     async with short(Faults(stale_dedup=900.0)) as world:
         text = "the flat by the river has two rooms, a piano and a view of the old stone bridge"
@@ -292,3 +292,22 @@ async def test_a_store_that_keeps_bringing_it_back_is_not_deleted_from_for_ever(
         await world.clock.advance(55.0)
         assert world.erasure().unsettled
         assert world.upstream.calls("DELETE", "/v1/memories/source-1") <= 3
+
+
+@pytest.mark.requirement("R56", "R191")
+async def test_what_others_say_in_the_same_words_was_made_of_nobodys(tmp_path: Path) -> None:
+    """One bystander with the same few words, and a greeting that many hold: none of it is deleted."""
+    welcome = "Welcome aboard, your account is ready and your first invoice will follow shortly"
+    async with short(SILENT, policy=executing(tmp_path)) as world:
+        await world.write("tea-0001", "likes green tea with honey", "alice")
+        await world.write("tea-0002", "likes green tea with honey", "bob")
+        await world.write("welcome-1", welcome, "alice")
+        for who in ("bob", "carol", "dave"):
+            text = f"{welcome}. Dear {who}, ring us any time you like"
+            await world.write(f"welcome-{who}", text, who)
+        await world.forget(subject="alice")
+        assert world.erasure().snapshot["lineage"]["descendants"] == 0
+        await world.until(lambda: world.erasure().state is State.SETTLED)
+        for key in ("tea-0002", "welcome-bob", "welcome-carol"):
+            assert (await world.call("GET", f"/v1/memories/{key}")).status == 200, key
+        assert world.upstream.calls("DELETE", "/v1/memories/tea-0002") == 0

@@ -186,7 +186,8 @@ class Records:
             record = self.get(name)
             if record is None or record.tenant != own.tenant or name == own.name:
                 continue
-            if _same(record.subject, own.subject):
+            # The same words of two people are two people's: neither was made of the other.
+            if _same(record.subject, own.subject) or record.whole == prints.whole:
                 continue
             whole_of_it = count >= len(record.prints)
             found.append(Edge(record.link, Detector.CONTAINMENT if whole_of_it else Detector.QUOTE))

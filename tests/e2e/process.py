@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-STARTING = 30.0
+STARTING = 90.0
 """Seconds that a process may take to be ready on a loaded machine."""
 
 

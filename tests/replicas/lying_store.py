@@ -150,8 +150,9 @@ class LyingStore:
         subject = asked.get("retention", {}).get("subject", "")
         self._note("write", subject)
         await self._held(request)
-        self.put(asked["key"], asked["value"], subject, asked.get("tenant") or "bay")
-        return self._json({"key": asked["key"], "status": "stored"}, 201)
+        key = asked.get("key") or f"made-{len(self.log)}"
+        self.put(key, asked["value"], subject, asked.get("tenant") or "bay")
+        return self._json({"key": key, "status": "stored"}, 201)
 
     async def _list(self, request: web.Request) -> web.Response:
         subject = request.query.get("subject")

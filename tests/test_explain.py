@@ -118,3 +118,20 @@ async def _fill(ledger: SqliteLedger, keyring: Keyring, case: Case) -> None:
         drafts += [Draft(type_, f"er_{number}", 2.0, gate=True) for type_ in types]
         await erasures.append(drafts)
     await ledger.close()
+
+
+def test_a_method_of_grpc_is_explained(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from quietus.cli import app
+    from quietus.stubs import memory_v1_pb2 as pb
+
+    message = tmp_path / "message.bin"
+    message.write_bytes(pb.RecallRequest(query="tea", subject="alice", tenant="acme").SerializeToString())
+    words = ["explain", "--profile", "memory-tool", "--json", "--body", str(message), "GRPC"]
+    told = CliRunner().invoke(app, [*words, "/quietus.memory.v1.MemoryService/Recall"])
+    assert told.exit_code == 0, told.output
+    found = json.loads(told.output)
+    assert (found["route"], found["operation"], found["scope"]["subject"]) == ("recall", "recall", ["alice"])
+    unknown = CliRunner().invoke(app, [*words, "/quietus.memory.v1.MemoryService/recall"])
+    assert json.loads(unknown.output)["route"] == "unmapped"

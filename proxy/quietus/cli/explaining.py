@@ -142,8 +142,8 @@ def sentence(decision: Decision) -> str:
 
 
 def explain(
-    method: Annotated[str, typer.Argument(help="GET, POST, …")],
-    path: Annotated[str, typer.Argument(help="Path and query, as they would be sent.")],
+    method: Annotated[str, typer.Argument(help="GET, POST, …; GRPC for a method of gRPC.")],
+    path: Annotated[str, typer.Argument(help="Path and query, as sent; /package.Service/Method of gRPC.")],
     config: Annotated[Path | None, typer.Option("--config", "-c", help="Of the sidecar.")] = None,
     profile: Annotated[str | None, typer.Option(help="In place of the configuration's.")] = None,
     policy: Annotated[str | None, typer.Option(help="In place of the configuration's.")] = None,
@@ -157,14 +157,18 @@ def explain(
     Example:
 
       quietus explain --config quietus.yaml POST /v1/recall --body query.json
+
+      quietus explain --profile milvus GRPC /milvus.proto.milvus.MilvusService/Query --body message.bin
     """
     from quietus.cli.running import settings_of
 
     flags: dict[str, Any] = {"store.profile": profile, "policy": policy, "ledger.url": ledger}
+    rpc = method.upper() == "GRPC"
     if config is None:
-        flags["store.http.upstream"] = "http://localhost"
+        flags |= {"store.grpc.upstream": "localhost:1"} if rpc else {"store.http.upstream": "http://localhost"}
     settings = settings_of(config, flags)
-    request = Request(method.upper(), path, _headers(headers or [], body is not None), _body(body))
+    pairs = _headers(headers or [], body is not None and not rpc)
+    request = Request("POST" if rpc else method.upper(), path, pairs, _body(body), "grpc" if rpc else "http")
     found = explained(guarded(lambda: asyncio.run(parts_of(settings))), request)
     if json:
         say(found)

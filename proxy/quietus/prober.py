@@ -24,6 +24,7 @@ from quietus.recording import Observer
 
 PAGES_MAX = 1000
 """Pages of one listing that are followed; at the bound the snapshot says that it was cut short."""
+UNCACHED = ("Cache-Control", "no-cache")
 UNREACHED = "the store could not be reached"
 """The reason of a finding whose probe was not answered."""
 
@@ -75,7 +76,9 @@ class Prober:
         return self._clock.now()
 
     async def send(self, request: Request, purpose: Purpose, *, paced: bool = True) -> Reply:
-        """One request of our own on a fresh connection. Raises UpstreamError."""
+        """One request of our own, on a fresh connection and past caches. Raises UpstreamError."""
+        if request.wire == "http":
+            request = replace(request, headers=(*request.headers, UNCACHED))
         self.waiting += 1
         try:
             if paced:

@@ -7,7 +7,6 @@ the core; the other has not imported Quietus yet. Each forks a child for each mu
 from __future__ import annotations
 
 import ast
-import builtins
 import gc
 import os
 import pickle
@@ -19,13 +18,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, Final
 
+from scripts.mutant_loading import REACHED, Finder, Marked, Swapped, outermost
 from scripts.mutants import Mutant
 
 PATIENCE: Final = 120.0
@@ -138,42 +135,8 @@ def prepare() -> None:
     import quietus.cli  # noqa: F401
 
     for name in [name for name in sys.modules if name.split(".")[0] in ("quietus", "tests", "scripts")]:
-        if name not in ("scripts", "scripts.mutants", "scripts.mutating"):
+        if name not in ("scripts", "scripts.mutants", "scripts.mutating", "scripts.mutant_loading"):
             del sys.modules[name]
-
-
-REACHED: set[tuple[str, int]] = set()
-"""The functions of the core that were called: module and first line."""
-
-
-class Marked(SourceFileLoader):
-    """Loads a module whose functions say that they were called."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The module with a note at the beginning of each function."""
-        tree = ast.parse(Path(self.path).read_text(encoding="utf-8"))
-        module = fullname.rpartition(".")[2]
-        for node, first, _ in _outermost(tree):
-            place = int(isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant))
-            [note] = ast.parse(f"REACHED.add(({module!r}, {first}))").body
-            node.body.insert(place, ast.copy_location(note, node))
-        builtins.REACHED = REACHED  # type: ignore[attr-defined]
-        return compile(ast.fix_missing_locations(tree), str(self.path), "exec")
-
-
-class Finder(MetaPathFinder):
-    """Finds the core, or one module of it, before anybody else does."""
-
-    def __init__(self, folder: Path, loader: type[SourceFileLoader], module: str = "") -> None:
-        self._folder, self._loader, self._module = folder, loader, module
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Ours for a module of the core; nothing for any other."""
-        package, _, module = fullname.rpartition(".")
-        if package != "quietus.core" or self._module not in ("", module):
-            return None
-        file = str(self._folder / "proxy/quietus/core" / f"{module}.py")
-        return spec_from_file_location(fullname, file, loader=self._loader(fullname, file))
 
 
 # --- in place: functions ------------------------------------------------------------------------------
@@ -252,20 +215,10 @@ def _passes(item: Any, following: Any) -> bool:
     return not any(report.failed for report in runtestprotocol(item, nextitem=following, log=False))
 
 
-def _outermost(tree: ast.AST) -> Iterator[tuple[ast.FunctionDef, int, int]]:
-    """Each outermost function and method with its first and last line, decorators included."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, ast.FunctionDef):
-            lines = [child.lineno, *(d.lineno for d in child.decorator_list)]
-            yield child, min(lines), child.end_lineno or child.lineno
-        elif isinstance(child, ast.ClassDef):
-            yield from _outermost(child)
-
-
 def functions_of(folder: Path, module: str) -> list[tuple[int, int]]:
     """First and last line of each."""
     text = (folder / "proxy/quietus/core" / f"{module}.py").read_text(encoding="utf-8")
-    return [(first, last) for _, first, last in _outermost(ast.parse(text))]
+    return [(first, last) for _, first, last in outermost(ast.parse(text))]
 
 
 def lines_of_functions(folder: Path, module: str) -> set[int]:
@@ -279,16 +232,6 @@ def lines_of_functions(folder: Path, module: str) -> set[int]:
 
 
 # --- fresh: tables, defaults, constants ---------------------------------------------------------------
-
-
-class Swapped(SourceFileLoader):
-    """Loads one module from a mutant's tree instead of its file."""
-
-    mutant: Mutant
-
-    def get_code(self, fullname: str) -> CodeType:
-        """The mutant, compiled."""
-        return compile(self.mutant.tree, str(self.path), "exec")
 
 
 def fresh(folder: Path, module: str, mutant: Mutant) -> bool:

@@ -123,3 +123,12 @@ def test_signal_ends_with_what_came_after_it(kind: EventType) -> None:
     story = acknowledged(5)
     story.then(E.SIGNALLED, epoch=5)
     assert not story.then(kind).compacted
+
+
+@pytest.mark.requirement("R30")
+def test_a_completion_signal_stands_for_an_epoch_that_was_not_reached() -> None:
+    story = acknowledged(5)
+    story.then(E.SIGNALLED, epoch=5)
+    for _ in range(3):
+        story.round(read_epoch=4)
+    assert settled(story).erasure.may_assert_non_recallability

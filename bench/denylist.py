@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 
 from bench.locomo import Conversation
 from quietus.core.events import Event, EventType, scope_to_facts
@@ -105,10 +106,11 @@ def known_of(conversations: Iterable[Conversation]) -> dict[str, list[str]]:
 
 def _numbers(texts: Iterable[str]) -> set[int]:
     """The prints of whole texts and of their sentences."""
-    found: set[int] = set()
-    for text in texts:
-        plain = folded(text)
-        for part in [split(plain), *sentences(plain)]:
-            if part:
-                found.add(int.from_bytes(KEYS.digest("text", joined(part))[:8], "big"))
-    return found
+    return {number for text in texts for number in _prints(text)}
+
+
+@lru_cache(maxsize=20_000)
+def _prints(text: str) -> tuple[int, ...]:
+    plain = folded(text)
+    parts = [part for part in [split(plain), *sentences(plain)] if part]
+    return tuple(int.from_bytes(KEYS.digest("text", joined(part))[:8], "big") for part in parts)

@@ -58,6 +58,7 @@ class Questions:
             named=tuple(named.values()),
             owned=tuple(owned.values()),
             rows=tuple(sorted(rows)),
+            suspected=self._restating.suspected(call, scope),
             failure=failure,
         )
 

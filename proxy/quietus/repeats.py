@@ -12,14 +12,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from quietus.answers import Answer
+from quietus.answers import Answer, decision_header
 from quietus.core.decision import Decision, Question
 from quietus.core.erasure import Erasure
 from quietus.core.operations import Call, Operation
 from quietus.core.policy import Effect, Mode, Vector
+from quietus.core.problems import Reason
 from quietus.core.scope import Wild
 from quietus.erasures import Erasures
 from quietus.recording import Log, Measures
@@ -92,6 +93,9 @@ class Repeats:
             self._metrics.observe("detection_seconds", seconds)
         if refused and decision.vectors & GUESSES:
             self._spend(question.principal)
+        if question.suspected and not refused:
+            self._metrics.count("laundering_attempts", vector="restated_content", effect="annotate")
+            self._log.info("suspected_write", route=question.call.route, rule=decision.rule)
         beside = tuple(erasure.id for erasure in decision.erasures if erasure.unsettled)[:8]
         for key in self._named(question.call) if beside else ():
             self._wrote(key, beside, question.call.route)
@@ -116,8 +120,14 @@ class Repeats:
     def translated(
         self, question: Question, decision: Decision, answer: Answer, refusal: Callable[[Decision], Answer]
     ) -> Answer:
-        """The answer to a read by key; a "not found" that an erasure is behind says so instead."""
+        """The answer to a read by key; a "not found" that an erasure is behind says so instead.
+
+        The answer to a suspected write is marked.
+        """
         call = question.call
+        if question.suspected and answer.refused is None and decision.mode is Mode.ENFORCE:
+            marked = replace(decision, effect=Effect.ANNOTATE)
+            answer.headers = (*answer.headers, decision_header(marked, Reason.SCOPE_LAUNDERING.value))
         missing = answer.refused is None and (answer.status in _GONE or answer.code == "NOT_FOUND")
         if not missing or call.operation is not Operation.READ or decision.mode is not Mode.ENFORCE:
             return answer

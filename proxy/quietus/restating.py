@@ -59,6 +59,17 @@ class Restating:
         for text in (*_atoms(call.scope.key), *_segments(call)):
             yield from self._named(text, scope.subject)
 
+    def suspected(self, call: Call, scope: Scope) -> bool:
+        """Whether a content shares so much with an erased text of its tenant that it may be made of it."""
+        if "beside" not in self._gate.kinds:
+            return False
+        here = Scope(tenant=scope.tenant)
+        return any(
+            hit.cause == "overlap" and overlaps(Scope(tenant=hit.erasure.predicate.tenant), here)
+            for _, _, text in _contents(call)
+            for hit in self._screener.look(text)
+        )
+
     def _named(self, text: str, subject: Values) -> Iterator[Restated]:
         for hit in self._screener.look(text):
             if hit.cause not in CAUSES or (hit.whole and len(text.split()) < NAME):

@@ -115,3 +115,22 @@ async def test_what_names_the_erased_is_never_common_property() -> None:
         await world.forget(subject="alice")
         assert world.erasure().snapshot["residual_shared"] == 0
         assert (await _write(world, value=said))[0] == 409
+
+
+@pytest.mark.requirement("R8", "R130")
+async def test_what_is_put_in_other_words_beside_the_name_is_suspected_and_goes_on() -> None:
+    async with short() as world:
+        said = "In spring I sold the bakery in Porto and then I trained as a nurse there."
+        await world.write("a1", said, "alice")
+        await world.write("b1", BOB, "bob")
+        await world.forget(subject="alice")
+        await settle(world)
+        body = {"key": "n1", "value": "Alice trained as a nurse.", "retention": {"subject": "bob"}}
+        answer = await world.call("POST", "/v1/memories", body)
+        assert answer.status == 201
+        assert answer["Quietus-Decision"] == 'annotate;rule="otherwise";reason=SCOPE_LAUNDERING'
+        assert world.sample("quietus_laundering_attempts_total", store="memories",
+                            vector="restated_content", effect="annotate") == 1
+        body |= {"key": "n2", "value": "Maria trained as a nurse."}
+        answer = await world.call("POST", "/v1/memories", body)
+        assert answer.status == 201 and answer["Quietus-Decision"] is None

@@ -28,6 +28,8 @@ class Question:
     """Erasures whose own records the call names by key without naming a subject."""
     rows: tuple[int, ...] = ()
     """Of a batch: the rows that may not be written, from 0 on, as far as that is known."""
+    suspected: bool = False
+    """A write that may be made of what was erased, in other words: it is marked, and goes on."""
     failure: str | None = None
 
 

@@ -27,6 +27,8 @@ ID_LENGTH: Final = 8
 """A scalar that is no key of a row counts as a mention of an erased key from this length on."""
 CACHED: Final = 50_000
 """Verdicts on scalars kept for one generation of the gate; at the bound the oldest go."""
+TOGETHER: Final = 10
+"""Words that two common sentences of one text must have together."""
 WORDS: Final = 50_000
 """Digests of single words kept, for finding aliases; at the bound all go."""
 ALIASES: Final = 8
@@ -123,12 +125,15 @@ class Screener:
 
     def _quoted(self, run: Run) -> Iterator[str]:
         """Whose sentences and runs of words stand in a text; of common sentences it takes two of one text."""
-        parts: dict[tuple[str, bytes], bytes] = {}
-        for name, _, _, owner, tail in self._confirmed(run, self._digests("head", run.pieces(HEAD))):
+        parts: dict[tuple[str, bytes], dict[bytes, int]] = {}
+        for name, _, size, owner, tail in self._confirmed(run, self._digests("head", run.pieces(HEAD))):
             if name == "run":
                 yield owner
-            elif name == "part" and parts.setdefault((owner, tail[:2]), tail) != tail:
-                yield owner
+            elif name == "part":
+                met = parts.setdefault((owner, tail[:2]), {})
+                met[tail] = size
+                if len(met) > 1 and sum(met.values()) >= TOGETHER:
+                    yield owner
 
     def _confirmed(self, run: Run, heads: list[bytes]) -> Iterator[tuple[str, int, int, str, bytes]]:
         """Name, place, words, owner and tail of each mark with a head that a text bears."""
@@ -168,10 +173,8 @@ class Screener:
                         met.setdefault((owner, tail[:3]), []).append(root)
             for (owner, place), shared in met.items():
                 telling = sum(1 for root in shared if roots[root] == TELLING)
-                if telling >= 2 and telling * 2 >= place[2]:
-                    most[owner] = None
-                elif alike(roots, shared) >= ALIKE:
-                    some[owner] = None
+                if alike(roots, shared) >= ALIKE:
+                    (most if telling >= 2 and telling * 2 >= place[2] else some)[owner] = None
         yield from self._of(most, "beside")
         yield from self._of(some, "overlap")
 

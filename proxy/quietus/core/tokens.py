@@ -46,6 +46,7 @@ TOKENS: Final = 256
 """Tokens read from one text."""
 
 _BLOB: Final = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_HEX: Final = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Fa-f]{2}){16,}(?![0-9A-Za-z])")
 _ESCAPED: Final = re.compile(r"(?:%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4})")
 _UNICODE_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 BLOBS: Final = 16
@@ -104,7 +105,7 @@ def _numbered(digits: str) -> str:
 
 
 def unwrapped(text: str) -> list[str]:
-    """What a text says in another writing: base64, percent signs, `\\u` escapes. Empty for a plain text."""
+    """What a text says in another writing: base64, hexadecimal, percent signs, escapes. Empty for most."""
     found: list[str] = []
     if "%" in text or "\\u" in text:
         if _ESCAPED.search(text):
@@ -114,6 +115,10 @@ def unwrapped(text: str) -> list[str]:
         decoded = _decoded(blob)
         if decoded is not None:
             found.append(decoded)
+    for blob in _HEX.findall(text)[:BLOBS] if len(text) >= 32 else ():
+        plain = bytes.fromhex(blob).decode("utf-8", "replace")
+        if plain.isprintable():
+            found.append(plain)
     return found
 
 
@@ -126,4 +131,5 @@ def _decoded(blob: str) -> str | None:
     except (binascii.Error, ValueError):
         return None
     # A long word decodes to something too; what was written by somebody can be printed.
-    return plain if plain.replace("\n", " ").isprintable() and " " in plain.strip() else None
+    said = " " in plain.strip() or _BLOB.fullmatch(plain.strip()) is not None
+    return plain if said and plain.replace("\n", " ").isprintable() else None

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from grpc import aio
 
 from quietus.legacy.faults import Faults
+from quietus.legacy.grpc_wire import METHODS, SERVICE
 from tests.grpc_wire.standing import hurried, legacy, sidecar, tool
 
 SECRET = "Alice Moreau keeps her spare key under the third flower pot"
@@ -102,3 +104,37 @@ async def test_a_predicate_that_names_nothing_is_not_forwarded(tmp_path: Path) -
         said = await agent.call("Forget")
         assert said.code == "INVALID_ARGUMENT" and said.info.reason == "ERASURE_AUDIT"
         assert "Forget" not in store.receipts
+
+
+async def test_a_forget_waits_where_it_is_asked_to(tmp_path: Path) -> None:
+    async with (
+        legacy() as store,
+        sidecar(tmp_path, store.address, hurried(tmp_path)) as quietus,
+        tool(quietus.grpc_address, prefer="wait=30") as agent,
+    ):
+        await agent.write("a1", SECRET, "alice")
+        await agent.write("b1", PLAIN, "bob")
+        said = await agent.call("Forget", subject="alice")
+        assert "state=settled" in said.trailers["quietus-erasure"]
+        assert "quietus-retry-after" not in said.trailers
+
+
+@pytest.mark.requirement("R197")
+async def test_a_client_that_gives_up_a_forget_cancels_nothing(tmp_path: Path) -> None:
+    async with (
+        legacy(Faults(latency=0.5)) as store,
+        sidecar(tmp_path, store.address, hurried(tmp_path)) as quietus,
+        tool(quietus.grpc_address) as agent,
+    ):
+        await agent.write("a1", SECRET, "alice")
+        await agent.write("b1", PLAIN, "bob")
+        asks = METHODS["Forget"].takes(tenant="acme", subject="alice").SerializeToString()
+        with pytest.raises(aio.AioRpcError):
+            await agent.channel.unary_unary(f"/{SERVICE}/Forget")(asks, timeout=0.2)
+        (erasure,) = quietus.parts.erasures.all()
+        settled = await quietus.parts.erasures.settled(erasure.id, 40.0)
+        assert settled.state.value == "settled"
+        assert store.receipts.count("Forget") == 1
+        assert not any(
+            key.startswith("quietus-canary") for key in await agent.keys(query="anything", top_k=100)
+        )

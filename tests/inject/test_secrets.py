@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quietus.keys import Keyring, KeysRefused, open_to_others
+from quietus.key_file import open_to_others
+from quietus.keys import Keyring, KeysRefused
 
 
 def found(mode: int, owner: int) -> os.stat_result:
@@ -22,7 +23,8 @@ OURS, OTHERS = os.geteuid(), os.geteuid() + 1
 @pytest.mark.parametrize(
     ("mode", "owner", "is_open"),
     [
-        (0o600, OURS, False), (0o400, OURS, False), (0o640, OURS, True), (0o440, OURS, True), (0o604, OURS, True),
+        (0o600, OURS, False), (0o400, OURS, False), (0o640, OURS, True), (0o440, OURS, True),
+        (0o604, OURS, True),
         (0o440, OTHERS, False), (0o640, OTHERS, False), (0o460, OTHERS, True), (0o444, OTHERS, True),
         (0o441, OTHERS, True), (0o450, OTHERS, True),
     ],

@@ -114,6 +114,16 @@ def test_intervals_can_be_shortened_and_still_must_hold_together() -> None:
         load_profile("memory-tool").with_store(settling_interval=9.0, effectuation_bound=2.0)
 
 
+@pytest.mark.requirement("R178")
+def test_who_need_not_wait_for_writes_states_how_long_the_store_takes() -> None:
+    store = "store: {settling_interval: 10s, effectuation_bound: 60s"
+    assert store in GOOD
+    parse_profile(GOOD.replace(store, f"{store}, write_path_reads_derived: false"), "p.yaml")
+    silent = "store: {effectuation_bound: 2000s, write_path_reads_derived: false"
+    [(line, said)] = faults(GOOD.replace(store, silent))
+    assert (line, "needs a stated settling_interval" in said) == (4, True)
+
+
 def test_unsound_declarations_are_said() -> None:
     assert any("UNSOUND" in lint for lint in load_profile("mem0").lints)
 

@@ -152,7 +152,7 @@ def test_a_leak_after_the_trial_refutes_it_and_a_newer_trial_does_not_mind() -> 
     assert standing(DECLARED, again, START + 11.0, leaked_at=START + 9.0).holds
 
 
-@pytest.mark.requirement("R2", "R178")
+@pytest.mark.requirement("R2")
 async def test_a_leak_takes_the_exemption_away_from_whom_it_was_seen_of_and_from_everybody_after() -> None:
     async with World(Faults(lazy_index=40.0), profile=DECLARED) as world:
         world.parts.active.trial = GOOD

@@ -56,6 +56,11 @@ class Field:
     numbers: dict[int, str] = field(default_factory=dict)
     """Of an enum: its names by number."""
     names: dict[str, int] = field(default_factory=dict)
+    text: bool = field(init=False)
+    """Whether it is a single string of no choice."""
+
+    def __post_init__(self) -> None:
+        self.text = self.kind == "string" and not self.repeated and self.oneof is None
 
     @property
     def is_map(self) -> bool:

@@ -155,11 +155,15 @@ class _Reader:
         chosen: set[str] | None = None
         while at < end:
             start = at
-            number, wire, at = tag(data, at)
+            byte = data[at]  # most tags are one byte
+            number, wire, at = (byte >> 3, byte & 7, at + 1) if 8 <= byte < 0x80 else tag(data, at)
             one = fields.get(number)
             self.left -= 1
             if self.left < 0:
                 raise NotMessage("it has too many values", too_large=True)
+            if one is not None and one.text and wire == LEN:
+                at = self._text(one, at, end, found)
+                continue
             if one is None:
                 at = skip(data, wire, number, at, end)
                 if at > end:
@@ -175,6 +179,20 @@ class _Reader:
         if at != end:
             raise NotMessage("a field is longer than its message")
         return found
+
+    def _text(self, one: Field, at: int, end: int, found: dict[str, Any]) -> int:
+        """A single string of no choice: what most fields of a memory are."""
+        length = self.data[at]
+        at += 1
+        if length >= 0x80:
+            length, at = varint(self.data, at - 1)
+        stop = at + length
+        if stop > end:
+            raise NotMessage("a field is longer than its message")
+        if one.name in found:
+            raise NotMessage("a single field is given twice")
+        found[one.name] = self._long(one, at, stop, 0)
+        return stop
 
     def _value(
         self, one: Field, wire: int, at: int, end: int, found: dict[str, Any], depth: int

@@ -63,7 +63,11 @@ async def test_racing_replicas_write_one_chain(both: Any) -> None:
     assert sorted(event.number for events in outcomes for event in events) == list(range(1, 81))
     assert len([event async for event in two.events()]) == 80, "and it verifies"
     only = await asyncio.gather(
-        *(ledger.append([draft("x", EventType.LEAKED, gate=True)], epoch=0) for ledger in both for _ in range(5)),
+        *(
+            ledger.append([draft("x", EventType.LEAKED, gate=True)], epoch=0)
+            for ledger in both
+            for _ in range(5)
+        ),
         return_exceptions=True,
     )
     assert sum(isinstance(outcome, list) for outcome in only) == 1

@@ -151,25 +151,23 @@ class Surroundings:
 
 def assemble(around: Surroundings) -> Parts:
     """Builds every part around one ledger and one upstream. Nothing is opened or started yet."""
-    bounds, metrics, clock = around.bounds, around.metrics, around.clock
+    bounds, metrics, clock, keys = around.bounds, around.metrics, around.clock, around.keyring
     erasures = Erasures(
         around.ledger, around.keyring, clock, around.store,
         lambda seconds: metrics.observe("ledger_seconds", seconds, method="append"),
     )  # fmt: skip
     around = _watched(around, erasures)
-    lineage = Lineage(around.keyring, bounds.lineage_records, around.lineage, clock.now)
+    lineage = Lineage(keys, bounds.lineage_records, around.lineage, clock.now)
     erasures.listen(lineage.noticed)
-    owners = Owners(around.keyring, lineage)
-    screener = Screener(
-        erasures.gate, around.keyring.pseudonym, around.keyring.digest, around.keyring.digests
-    )
+    owners = Owners(keys, lineage)
+    screener = Screener(erasures.gate, keys.pseudonym, keys.digest, keys.digests)
     flights = Flights(clock, around.new_id)
     timetable = Timetable(erasures, around.entropy)
     sharing = _sharing(around, erasures, flights, timetable)
     prober = _prober(around, owners, screener, sharing)
     snapshotter = _snapshotter(around, erasures, owners, prober)
     descent = Descent(
-        prober, lineage, owners, around.keyring, clock, lambda: attested(around.active.profile, clock.now())
+        prober, lineage, owners, keys, clock, lambda: attested(around.active.profile, clock.now())
     )
     trial, leaked_at = (lambda: around.active.trial), LastLeak(erasures)
     exemptions = Exemptions(around.profile, trial, clock.now, around.log, leaked_at)
@@ -180,9 +178,8 @@ def assemble(around: Surroundings) -> Parts:
         erasures, around.profile, around.upstream, snapshotter, descent, flights, bounds.forgets, metrics,
         intents, sharing,
     )  # fmt: skip
-    ordering = Ordering(
-        erasures, intents, timetable.wake, around.new_id, Collecting(erasures, around.policy)
-    )
+    collecting = Collecting(erasures, around.policy)
+    ordering = Ordering(erasures, intents, timetable.wake, around.new_id, collecting)
     deciding = Deciding(erasures, around.policy, ordering.overriding)
     rounds = Rounds(prober, metrics, bounds.replicas)
     severing = Severing(prober, descent, owners, lineage, around.policy, metrics)
@@ -195,14 +192,14 @@ def assemble(around: Surroundings) -> Parts:
         erasures, around.profile, owners, screener, metrics, timetable.leaked, timetable.retry_after,
         lambda: around.active.policy.disclose,
     )  # fmt: skip
-    attribution = Attribution(erasures.gate, owners, screener, prober, clock)
     shapes = Shapes(words_of(around.active.profile))
+    attribution = Attribution(erasures.gate, owners, screener, prober, clock)
     arrivals = _arrivals(around, erasures, deciding, flights, releaser, attribution)
     gateway = Gateway(
         erasures, around.profile, around.policy, deciding, around.upstream, flights,
         Questions(erasures.gate, owners, screener), releaser,
-        _desk(around, erasures, forgets, timetable, releaser), shapes,
-        arrivals, sharing, bounds.gateway, metrics, around.log,
+        _desk(around, erasures, forgets, timetable, releaser), shapes, arrivals, sharing, bounds.gateway,
+        metrics, around.log,
     )  # fmt: skip
     conversations = Conversations(
         erasures, around.profile, gateway, around.streams or NoStreams(), flights, arrivals,

@@ -84,6 +84,7 @@ class GrpcUpstream:
         channel = self._new(alone=True) if fresh else self._kept()
         try:
             await self._ready(channel)
+            _standing(permit)
             method = channel.unary_unary(request.target) if fresh else self._method(channel, request.target)
             call = method(request.body, metadata=metadata, timeout=patience)
             return GrpcReply(await self._answer(call))
@@ -96,6 +97,7 @@ class GrpcUpstream:
         metadata = self._metadata(request, permit)
         channel = self._kept()
         await self._ready(channel)
+        _standing(permit)
         begin: Any = channel.stream_stream(request.target)
         return GrpcStream(begin(metadata=metadata, timeout=timeout_in(request.headers)))
 
@@ -261,6 +263,12 @@ class GrpcStream:
     def abort(self) -> None:
         """Cancels the call."""
         self._call.cancel()
+
+
+def _standing(permit: Permit) -> None:
+    """A connection had to be waited for, or the process stood still: is it still admitted?"""
+    if not permit.holds:
+        raise UpstreamError("this replica may not speak for the gate at the moment", sent=False)
 
 
 def _reply(code: str, details: str | None, initial: Any, trailing: Any, body: bytes) -> Reply:

@@ -43,6 +43,7 @@ FIRES: dict[str, tuple[Series, str]] = {
     "QuietusGateOpen": ({gauge("bypass_total", f'{STORE}, cause="ledger"'): "0x5 1x30"}, "8m"),
     "QuietusReplicaBehind": ({gauge("ledger_epoch", ME): "5x30", gauge("replica_epoch", ME): "4x30"}, "5m"),
     "QuietusLedgerClosed": ({gauge("gate_closed", f'{ME}, cause="lease"'): "1x30"}, "5m"),
+    "QuietusLedgerFull": ({gauge("ledger_full", ME): "0x2 1x30"}, "10m"),
     "QuietusKeysMismatched": ({gauge("gate_closed", f'{ME}, cause="keys"'): "1x30"}, "1m"),
     "QuietusRefusalsBurning": (calls("0+3x90", "0+10x90"), "80m"),
     "QuietusProbesDead": ({gauge("probe_backlog"): "2x60", gauge("probes_total", f'{STORE}, outcome="CLEAN"'): "7x60"},
@@ -88,6 +89,7 @@ HEALTHY: Series = {
         for cause in ("ledger", "epoch", "lease", "keys")
     },
     gauge("gate_closed", f'{ME}, cause="loading"'): "1x1 0x500",
+    gauge("ledger_full", ME): "0x500",
     gauge("ledger_epoch", ME): "0+1x500",
     gauge("replica_epoch", ME): "0+1x500",
     gauge("probe_backlog"): "2x500",

@@ -105,8 +105,7 @@ class Erasures:
         except LedgerError:
             self.closed_cause = "ledger"
             raise
-        self.loaded = True
-        self.closed_cause = None
+        self.loaded, self.closed_cause = True, None
         return head
 
     @property
@@ -182,8 +181,7 @@ class Erasures:
                 unmark=unmark,
             )
         except LedgerUncertain:
-            # The intent may be durable, and will hold after a restart: nothing is let through until then.
-            self.closed_cause = "ledger"
+            self.closed_cause = "ledger"  # an intent may be durable: nothing goes through until a restart
             raise
         except BaseException:
             for name in proposed:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from quietus.core.fingerprint import Mark, joined, marks_of, words
-from quietus.core.lineage import DESCENDANTS, Address, Coverage, Detector, Kin, Record
+from quietus.core.lineage import DESCENDANTS, Address, Detector, Kin, Record
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.prints import SHARED, prints_of
 from quietus.core.probing import Witness
@@ -29,11 +28,10 @@ from quietus.ports import Clock, UpstreamError
 from quietus.prober import Prober
 from quietus.profiles.faults import CannotQuote, MissingValue, Unreadable
 from quietus.profiles.surface import Surface
-from quietus.snapshots import Descendant, Predicate, Snapshot
+from quietus.snapshots import Descendant, Predicate, Snapshot, facts_of
 
 SEARCHES: Final = 20
 """Texts of the erased that the store is asked with, on each surface."""
-NODES: Final = 50  # descendants that the ledger names one by one; the rest is counted
 SECONDS: Final = 5.0
 READS_AT_ONCE: Final = 8
 
@@ -74,26 +72,29 @@ class Descent:
 
         `scope` is the predicate's, digested.
         """
-        work = asyncio.ensure_future(self._follow(predicate, scope, snapshot))
-        timer = asyncio.ensure_future(self._clock.sleep(self._seconds))
-        try:
-            await asyncio.wait({work, timer}, return_when=asyncio.FIRST_COMPLETED)
-            whole = work.done()
-            if not whole:
-                work.cancel()
-            await asyncio.wait({work})
-            if not work.cancelled():
-                whole = work.result() and whole
-        finally:
-            work.cancel()
-            timer.cancel()
+        whole = await self._within(self._follow(predicate, scope, snapshot), self._seconds)
         coverage = self._lineage.coverage(scope.tenant)
         return self._marks(snapshot.descendants), facts_of(snapshot.descendants, coverage, whole)
+
+    async def _within(self, work: Coroutine[Any, Any, bool], seconds: float) -> bool:
+        """The outcome of some work; False where there was no time for it."""
+        task = asyncio.ensure_future(work)
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        try:
+            await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                task.cancel()
+            await asyncio.wait({task})
+            return not task.cancelled() and task.result()
+        finally:
+            task.cancel()
+            timer.cancel()
 
     async def _follow(self, predicate: Predicate, scope: Scope, snapshot: Snapshot) -> bool:
         sources = self.sources(predicate, snapshot)
         roots = self._roots(scope, snapshot.witnesses)
-        await self._search(predicate, snapshot, sources, roots)
+        searched = self._search(predicate, snapshot, sources, roots)
+        whole = await self._within(searched, self._seconds / 2)  # what is known must be read, too
         twins = frozenset(snapshot.twins)
         suspected = (Detector.QUOTE, Detector.CONTAINMENT, Detector.SEARCH)
         kin = [
@@ -109,7 +110,26 @@ class Descent:
                 descendant = await self._one(each, sources, erased)
             found[each.record.name] = descendant
 
-        await asyncio.gather(*(one(each) for each in kin))
+        try:
+            await asyncio.gather(*(one(each) for each in kin))
+        except asyncio.CancelledError:  # no time left: of the others it is not known
+            found |= {k.record.name: self._unread(k) for k in kin if k.record.name not in found}
+            self._take(kin, found, roots, snapshot)
+            raise
+        self._take(kin, found, roots, snapshot)
+        return whole and len(kin) < DESCENDANTS
+
+    def _unread(self, kin: Kin) -> Descendant:
+        declared = kin.detector is Detector.DECLARED
+        fate = Fate.ESCALATE if declared else Fate.DISMISSED
+        where = witness_at(self._lineage.address(kin.record) or Address(key=""))
+        reason = "there was no time to read it"
+        return Descendant(where, kin.record.name.hex(), fate.value, reason, kin.detector.value, kin.depth)
+
+    @staticmethod
+    def _take(
+        kin: list[Kin], found: dict[bytes, Descendant], roots: Iterable[bytes], snapshot: Snapshot
+    ) -> None:
         # A suspicion that was not borne out leads nowhere: what hangs on it alone is no descendant either.
         reached = set(roots)
         for each in kin:  # nearest first
@@ -119,7 +139,6 @@ class Descent:
                 reached.add(each.record.link)
                 if descendant.fate != Fate.GONE.value:
                     snapshot.descendants.append(descendant)
-        return len(kin) < DESCENDANTS
 
     def _roots(self, scope: Scope, witnesses: Iterable[Witness]) -> list[bytes]:
         roots = {
@@ -195,7 +214,7 @@ class Descent:
 
     async def _search(
         self, predicate: Predicate, snapshot: Snapshot, sources: Sources, roots: list[bytes]
-    ) -> None:
+    ) -> bool:
         known = {w.key for w in snapshot.witnesses}
         asked = [w for w in snapshot.witnesses if w.text is not None or w.vector is not None][:SEARCHES]
         for surface in self._prober.profile.surfaces:
@@ -217,6 +236,7 @@ class Descent:
                     if any(sources.span(text) is Span.QUOTE for text in texts):
                         known.add(item.key)
                         self._found(item, wide, roots)
+        return True
 
     def _twin(self, text: str, snapshot: Snapshot) -> bool:
         prints = prints_of(text, self._keyring.digest, 0)
@@ -254,28 +274,6 @@ class Descent:
                 whole = (m for m in marks_of(each.text, self._keyring.digest) if m.kind == "text")
                 found.update(dict.fromkeys(whole))
         return list(found)
-
-
-def facts_of(descendants: list[Descendant], coverage: Coverage, whole: bool) -> dict[str, Any]:
-    """What the ledger keeps of the descendants: counts, and the first ones by their digests."""
-    fates = Counter(each.fate for each in descendants)
-    gap = coverage.gap or ("" if whole else "the walk was cut short")
-    return {
-        "descendants": len(descendants),
-        "quarantined": fates[Fate.CASCADE.value] + fates[Fate.ESCALATE.value],
-        "cascaded": 0,
-        "unlinked": fates[Fate.UNLINK.value],
-        "escalated": fates[Fate.ESCALATE.value],
-        "suspected": sum(1 for each in descendants if each.detector != Detector.DECLARED.value),
-        "evicted": coverage.evicted,
-        "complete": not gap,
-        "gap": gap,
-        "nodes": [
-            {"record": f"hmac:{d.record[:16]}", "depth": d.depth, "detector": d.detector, "fate": d.fate,
-             "reason": d.reason}
-            for d in descendants[:NODES]
-        ],
-    }  # fmt: skip
 
 
 def erased_keys(snapshot: Snapshot) -> frozenset[str]:

@@ -6,19 +6,24 @@ Sealed under the erasure's own key at rest, unsealed only to probe, and destroye
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from quietus.core.lineage import Coverage, Detector
 from quietus.core.operations import Call
 from quietus.core.probing import Witness
 from quietus.core.scope import Values, Wild, is_prefix
+from quietus.core.severance import Fate
 
 PREDICATE = "predicate"
 SNAPSHOT = "snapshot"
 REQUEST = "request"
 ANSWER = "answer"
 """Names of the secrets of an erasure."""
+NODES: Final = 50
+"""Descendants that the ledger names one by one; the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +187,25 @@ def _witness(raw: dict[str, Any]) -> Witness:
         if raw[name] is not None:
             raw[name] = tuple(raw[name])
     return Witness(**raw)
+
+
+def facts_of(descendants: list[Descendant], coverage: Coverage, whole: bool) -> dict[str, Any]:
+    """What the ledger keeps of the descendants: counts, and the first ones by their digests."""
+    fates = Counter(each.fate for each in descendants)
+    gap = coverage.gap or ("" if whole else "the walk was cut short")
+    return {
+        "descendants": len(descendants),
+        "quarantined": fates[Fate.CASCADE.value] + fates[Fate.ESCALATE.value],
+        "cascaded": 0,
+        "unlinked": fates[Fate.UNLINK.value],
+        "escalated": fates[Fate.ESCALATE.value],
+        "suspected": sum(1 for each in descendants if each.detector != Detector.DECLARED.value),
+        "evicted": coverage.evicted,
+        "complete": not gap,
+        "gap": gap,
+        "nodes": [
+            {"record": f"hmac:{d.record[:16]}", "depth": d.depth, "detector": d.detector, "fate": d.fate,
+             "reason": d.reason}
+            for d in descendants[:NODES]
+        ],
+    }  # fmt: skip

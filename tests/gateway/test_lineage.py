@@ -311,3 +311,19 @@ async def test_what_others_say_in_the_same_words_was_made_of_nobodys(tmp_path: P
         for key in ("tea-0002", "welcome-bob", "welcome-carol"):
             assert (await world.call("GET", f"/v1/memories/{key}")).status == 200, key
         assert world.upstream.calls("DELETE", "/v1/memories/tea-0002") == 0
+
+
+async def test_what_there_was_no_time_to_read_is_held_back_all_the_same() -> None:
+    async with short(KEEPS) as world:
+        await family(world)
+
+        async def slow(request: Any, permit: Any) -> None:
+            if request.path == "/v1/memories/qa_pair-1" and permit.purpose == "probe":
+                await world.clock.sleep(60.0)
+
+        world.upstream.hooks.append(slow)
+        await world.forget(subject="alice")
+        facts = world.erasure().snapshot["lineage"]
+        assert (facts["quarantined"], facts["complete"]) == (2, False)
+        assert "no time" in facts["nodes"][1]["reason"]
+        assert (await world.call("GET", "/v1/memories/qa_pair-1")).status == 409

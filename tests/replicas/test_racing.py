@@ -32,5 +32,5 @@ async def test_without_the_barrier_the_same_race_leaks(
     server: Server, lying: LyingStore, tmp_path: Path
 ) -> None:
     with cluster(server, tmp_path, 3, upstream=lying.url, lease="3s", arm="unsafe:barrier") as made:
-        tally = await Race(made, lying, people=60, recalls=2000).run(faults=2)
+        tally = await Race(made, lying, people=30, recalls=900).run(faults=2)
     assert tally.leaks

@@ -136,7 +136,9 @@ async def test_an_unknown_subject_is_no_claim() -> None:
 @pytest.mark.requirement("R62", "R65", "R66", "R72")
 async def test_compliant_only_when_it_names_every_surface_and_its_lineage_was_gone_through() -> None:
     """The four conditions of the document, taken away one by one."""
-    vouched = {"attestations": [{"condition": "surfaces_complete", "by": "ops", "expires": "2099-01-01"}]}
+    said = {"by": "ops", "expires": "2099-01-01"}
+    conditions = ("surfaces_complete", "write_path_audited")
+    vouched = {"attestations": [{"condition": condition, **said} for condition in conditions]}
     for attested, scanned in ((True, True), (True, False), (False, True), (False, False)):
         store = {**SHORT, **(vouched if attested else {})}
         async with World(Faults(), store=store) as world:

@@ -229,7 +229,8 @@ class Judge(Witness):
             return
         step, where = call.step, Where.of(_written(call.step))
         text = step.get("quotes") or step["token"]
-        if any(pending.touches(where) for pending in self.truth.asked(self.truth.tick)):
+        since = call.sent_at or self.truth.tick  # what shut the gate meanwhile counts, whatever came of it
+        if any(pending.touches(where) for pending in self.truth.asked(since)):
             return
         for erased in self.truth.erased.values():
             near = erased.where.tenant in (None, where.tenant)

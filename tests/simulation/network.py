@@ -91,6 +91,8 @@ class Network:
         self._sent: Counter[str] = Counter()
         self.down_until = 0.0
         self.blind_until = 0.0
+        self.deaths = 0
+        """Of the sidecar: an answer to a dead process has told nobody anything."""
         self.quiet = False
         """No more ailments: the time in which everything has to settle."""
         self.calls: Counter[str] = Counter()
@@ -132,14 +134,15 @@ class Network:
         if ailment == "lost_request":
             self._later(step, answer, PATIENCE * badly, UpstreamError("no answer", sent=True))
             return await answer
-        self._time.after(there, lambda: self._deliver(request, step, ailment, badly, back, answer))
+        life = self.deaths
+        self._time.after(there, lambda: self._deliver(request, step, ailment, badly, back, answer, life))
         if ailment == "late":
             self._later(step, answer, min(PATIENCE, there) * badly, UpstreamError("no answer", sent=True))
         return await answer
 
     def _deliver(
         self, request: Request, step: str, ailment: str, badly: float, back: float,
-        answer: asyncio.Future[OpenReply],
+        answer: asyncio.Future[OpenReply], life: int,
     ) -> None:  # fmt: skip
         if self._time.elapsed < self.down_until:
             self._later(step, answer, 0.1, UpstreamError("reset", sent=True))
@@ -158,7 +161,8 @@ class Network:
             reply = BROKEN[int(badly * 2.99)]
         delay = self._store.faults.latency if request.path.endswith("/forget") else 0.0
         gap = 0.4 * badly if ailment in ("slow", "long") else 0.0
-        self._witness.answered(step, request, reply)
+        if life == self.deaths:
+            self._witness.answered(step, request, reply)
         self._later(step, answer, back + delay, Arrived(self._time, reply, gap, ailment == "cut"))
 
     def _again(self, request: Request, step: str) -> None:

@@ -105,6 +105,7 @@ class Simulation:
             loop.kill()
         self.process = None
         self.judge.dies()
+        self.network.deaths += 1
         self.counts["deaths"] += 1
         self._up_at = self.time.elapsed + crash["for"]
 

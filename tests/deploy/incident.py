@@ -126,7 +126,7 @@ class Evening:
         memory = {"tenant": TENANT, "key": key, "value": text, "retention": {"subject": subject}}
         return self.call("POST", "/v1/memories", memory)
 
-    def play(self) -> None:
+    def play(self, prometheus: Prometheus) -> None:
         """Usual traffic, a forget that the store lies about, calls in its scope, what comes back."""
         text = "Alice Moreau moved to the old lighthouse at Saint Martin in the month of May"
         assert self.write("alice", text, "alice-00001") < 300
@@ -135,6 +135,12 @@ class Evening:
             assert self.recall("bob") == 200
         self.call("GET", "/v1/nobody/knows/this")
         assert self.call("POST", "/v1/forget", {"tenant": TENANT, "subject": "alice"}) == 202
+
+        def refusals_seen() -> bool:  # a series that begins with a burst has no rate
+            assert self.recall("alice") == 409
+            return bool(prometheus.query('rate(quietus_operations_total{effect="block"}[2m]) > 0'))
+
+        until(refusals_seen, "Prometheus saw no refusal")
         for _ in range(60):
             assert self.recall("alice") == 409
         for number in range(15):
@@ -183,7 +189,7 @@ def told(folder: Path) -> Iterator[tuple[Evening, Prometheus]]:
         evening.sidecar.start()
         prometheus = Prometheus(folder, f"127.0.0.1:{evening.metrics}")
         until(lambda: bool(_up(prometheus)), "Prometheus does not scrape")
-        evening.play()
+        evening.play(prometheus)
         evening.go_on(prometheus)
         yield evening, prometheus
     finally:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gateway.scenes import forgets
 from tests.harness.failing_disk import Disk
 from tests.ledger.forget_on_disk import Outcome, forgotten, life, restarted, run
 
@@ -74,6 +75,7 @@ async def test_power_that_goes_at_every_call(tmp_path: Path, capsys: pytest.Capt
             disk.fail(kind, number, lasting=True)
             outcome, world = await run(folder, disk)
             wrong += [f"{kind} {number}: {what}" for what in outcome.wrong]
+            asked = forgets(world)
             lying = {name: (folder / name).read_bytes() for name in LEFT if (folder / name).exists()}
             for left in ("all", "synced", "any part"):
                 for name, data in lying.items():
@@ -81,7 +83,7 @@ async def test_power_that_goes_at_every_call(tmp_path: Path, capsys: pytest.Capt
                 (folder / "ledger.db-shm").unlink(missing_ok=True)
                 if left != "all":
                     disk.cut_power(random.Random(number) if left == "any part" else None)
-                found = await restarted(folder, world, outcome.told, to_the_end=False)
+                found = await restarted(folder, world, outcome.told, to_the_end=False, asked=asked)
                 wrong += [f"{kind} {number}, {left} left: {what}" for what in found]
                 tried += 1
             shutil.rmtree(folder)

@@ -24,13 +24,3 @@ async def test_forgets_and_recalls_race_while_replicas_fail(
     assert tally.upstream[0] == 0, "every forget reached the store"
     assert tally.recalls == 600 and tally.statuses[200] > 0 and tally.statuses[409] > 0
     assert tally.faults == {"freeze": 1, "partition": 1, "kill": 1}
-
-
-@pytest.mark.timeout(240)
-@pytest.mark.parametrize("server", ["valkey"], indirect=True)
-async def test_without_the_barrier_the_same_race_leaks(
-    server: Server, lying: LyingStore, tmp_path: Path
-) -> None:
-    with cluster(server, tmp_path, 3, upstream=lying.url, lease="3s", arm="unsafe:barrier") as made:
-        tally = await Race(made, lying, people=30, recalls=900).run(faults=2)
-    assert tally.leaks

@@ -123,6 +123,8 @@ class Played:
                 if answer.headers.get("content-encoding") == "gzip":
                     body = gzip.decompress(body)
                 told += [step["call"] for text in step.get("lacks", ()) if text.encode() in body]
+            elif "direct" in step:
+                self._ask(self.town.url, step["direct"], step)
             elif "store" in step or "script" in step:
                 verb = "store" if "store" in step else "script"
                 getattr(self, f"_{verb}")(step[verb], step)

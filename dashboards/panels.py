@@ -80,7 +80,7 @@ ASSURANCE = Sheet(
                 Panel("Overdue", "Unsettled past the store's own bound, without a leak being seen: somebody must "
                       "look why no evidence comes.",
                       ((f'sum({most("quietus_overdue_erasures", "store")})', "overdue"),), "short", "number", 4, 0),
-                Panel("Due within 7 days", "Unsettled erasures whose legal month ends within seven days.",
+                Panel("Due within 7 days", "Unsettled erasures whose legal period ends within seven days.",
                       ((f'sum({most("quietus_due_erasures", "store", where=", within=`7d`")})'.replace("`", '"'), "due"),),
                       "short", "number", 4, 0),
                 Panel("Violations", "Erasures that leaked after the bound that the store had promised.",
@@ -98,7 +98,7 @@ ASSURANCE = Sheet(
                       ((most("quietus_erasures", "store, state"), "{{store}} {{state}}"),)),
                 Panel("Erasures by verdict", "What may be claimed about them today.",
                       ((most("quietus_verdicts", "store, verdict"), "{{store}} {{verdict}}"),)),
-                Panel("Legal dates", "Unsettled erasures whose legal month ends within each time.",
+                Panel("Legal dates", "Unsettled erasures whose legal period ends within each time.",
                       ((most("quietus_due_erasures", "store, within"), "{{store}} within {{within}}"),)),
                 Panel("Time to settle", "From the store's acknowledgement to settled.",
                       spread("quietus_settling_seconds"), "s"),

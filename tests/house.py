@@ -24,12 +24,13 @@ PURE = {"core", "profiles"}
 HELD = PURE | {"ports", "key_file", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
-    "acts", "answers", "arrivals", "attribution", "collecting", "barrier", "conversation_ports", "conversing",
-    "deciding", "demands", "driven", "erasures", "flights", "forgets", "forgetting", "gateway",
-    "inquiry", "intents", "kept", "lease", "lineage", "lineage_descent", "lineage_rounds", "marking",
-    "messages", "order_views", "ordering", "outgoing", "owners", "prober", "questions", "reconciler",
-    "recording", "release", "repeats", "replicas", "restating", "roster", "rounds", "scan", "shapes",
-    "snapshots", "snapshotter", "streams", "timetable", "trials", "views", "watched",
+    "acts", "answers", "arrivals", "attribution", "barrier", "collecting", "conversation_ports",
+    "conversing", "deciding", "demands", "driven", "erasures", "flights", "forgets", "forgetting",
+    "gateway", "inquiry", "intents", "judging", "kept", "lease", "lineage", "lineage_descent",
+    "lineage_rounds", "marking", "messages", "order_views", "ordering", "outgoing", "owners", "prober",
+    "questions", "reconciler", "recording", "release", "remedies", "repeats", "replicas", "restating",
+    "roster", "rounds", "scan", "shapes", "snapshots", "snapshotter", "streams", "timetable", "trials",
+    "views", "watched",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}

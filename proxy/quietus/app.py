@@ -178,8 +178,8 @@ class Sidecar:
         self._begin(self.certificates.run())
         if (hook := self.settings.webhook) is not None:
             self._begin(webhook.tell(
-                hook.url, hook.secret.read(), self.settings.webhook_position, self.parts.erasures,
-                self.metrics, self.log,
+                hook.url, webhook.secret_bytes(hook.secret.read()), self.settings.webhook_position,
+                self.parts.erasures, self.metrics, self.log,
             ))  # fmt: skip
         await self.admin.start()
         await self.listeners.start()
@@ -200,7 +200,14 @@ class Sidecar:
             self.log.error("lineage_unavailable", cause=type(fault).__name__)
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        self._tasks.append(asyncio.ensure_future(work))
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        # What stops working must be seen: the gate stays as it is, and nothing would move it on any more.
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.log.error("background_work_ended", exc_info=error)
 
     @property
     def data_url(self) -> str:

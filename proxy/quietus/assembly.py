@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from quietus.arrivals import Arrivals
@@ -18,8 +17,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.orders import Orders
 from quietus.core.policy import Policy
 from quietus.core.screening import Screener
-from quietus.core.soundness import audited
-from quietus.core.verdict import Verdict, verdict_of
+from quietus.core.verdict import Verdict
 from quietus.deciding import Deciding
 from quietus.erasures import Erasures
 from quietus.flights import Flights
@@ -28,6 +26,7 @@ from quietus.forgetting import DeskLimits, ForgetDesk
 from quietus.gateway import Gateway, GatewayLimits
 from quietus.inquiry import Inquiry
 from quietus.intents import Intents
+from quietus.judging import attested, judged
 from quietus.keys import Keyring
 from quietus.lineage import Lineage
 from quietus.lineage_descent import Descent
@@ -42,6 +41,7 @@ from quietus.questions import Questions
 from quietus.reconciler import Reconciler
 from quietus.recording import Log, Measures
 from quietus.release import Releaser
+from quietus.remedies import Remedies
 from quietus.replicas import Replicas
 from quietus.rounds import Rounds
 from quietus.shapes import Shapes, words_of
@@ -101,18 +101,6 @@ class Parts:
     def verdict(self, erasure: Erasure) -> Verdict:
         """The verdict on an erasure under the profile's unexpired attestations."""
         return judged(erasure, self.active.profile, self.erasures.gate.orders, self.erasures.clock.now())
-
-
-def judged(erasure: Erasure, profile: Profile, orders: Orders, now: float) -> Verdict:
-    """The verdict on an erasure at a Unix second, under a profile and the orders of people."""
-    overridden, held = orders.overridden(erasure.predicate, now), attested(profile, now)
-    return verdict_of(erasure, held, overridden=overridden, audited=audited(profile.store.manners(held)))
-
-
-def attested(profile: Profile, now: float) -> frozenset[str]:
-    """The conditions that somebody vouches for in the profile and that have not expired by `now`."""
-    today = datetime.fromtimestamp(now, UTC).date()
-    return frozenset(a.condition for a in profile.store.attestations if a.expires >= today)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +169,10 @@ def assemble(around: Surroundings) -> Parts:
     collecting = Collecting(erasures, around.policy)
     ordering = Ordering(erasures, intents, timetable.wake, around.new_id, collecting)
     deciding = Deciding(erasures, around.policy, ordering.overriding)
-    rounds = Rounds(prober, metrics, bounds.replicas)
     severing = Severing(prober, descent, owners, lineage, around.policy, metrics)
-    inquiry = Inquiry(erasures, rounds, severing, snapshotter, flights, timetable, metrics, around.log)
     reconciler = Reconciler(
-        erasures, forgets, inquiry, flights, timetable, metrics, around.log, around.entropy, around.policy,
+        erasures, forgets, _inquiry(around, erasures, prober, severing, snapshotter, flights, timetable),
+        flights, timetable, metrics, around.log, around.entropy, around.policy,
         lambda erasure: around.verdict(erasure, erasures.gate.orders), sharing, intents.terms,
     )  # fmt: skip
     releaser = Releaser(
@@ -209,6 +196,22 @@ def assemble(around: Surroundings) -> Parts:
         around.active, erasures, gateway, conversations, reconciler, timetable, forgets, flights, prober,
         snapshotter, owners, lineage, shapes, exemptions, ordering, sharing,
     )  # fmt: skip
+
+
+def _inquiry(
+    around: Surroundings,
+    erasures: Erasures,
+    prober: Prober,
+    severing: Severing,
+    snapshotter: Snapshotter,
+    flights: Flights,
+    timetable: Timetable,
+) -> Inquiry:
+    rounds = Rounds(prober, around.metrics, around.bounds.replicas)
+    remedies = Remedies(prober, around.metrics)
+    return Inquiry(
+        erasures, rounds, severing, remedies, snapshotter, flights, timetable, around.metrics, around.log
+    )
 
 
 def _prober(around: Surroundings, owners: Owners, screener: Screener, sharing: Sharing) -> Prober:

@@ -12,7 +12,7 @@ from quietus.lease import Lease
 from quietus.ports import Conflict, LedgerUnavailable
 
 TRIES: Final = 100
-"""How often an intent is decided anew because another replica has moved the gate meanwhile."""
+"""How often something is decided anew because somebody has moved the gate meanwhile."""
 
 T = TypeVar("T")
 
@@ -87,7 +87,7 @@ class Alone:
 
 
 async def anew(erasures: Erasures, attempt: Callable[[], Awaitable[T]]) -> T:
-    """Does what rests on how the gate stands, and once more where another replica has moved it meanwhile.
+    """Does what rests on how the gate stands, and once more where somebody has moved it meanwhile.
 
     Raises LedgerError.
     """
@@ -95,7 +95,6 @@ async def anew(erasures: Erasures, attempt: Callable[[], Awaitable[T]]) -> T:
         try:
             return await attempt()
         except Conflict:
-            if erasures.shared is None:
-                raise
-            await erasures.catch_up()
+            if erasures.shared is not None:
+                await erasures.catch_up()
     raise LedgerUnavailable("too many replicas write at once; nothing was written: try again")

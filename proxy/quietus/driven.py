@@ -15,6 +15,8 @@ class Stage(StrEnum):
     ANSWERED = "answered"
     SUPPRESSED = "suppressed"
     """The store cannot forget this: it is kept from every answer, and nothing was sent."""
+    HELD = "held"
+    """A legal hold was placed before anything was sent: the gate is shut, and it goes when the hold ends."""
     UNCLEAR = "unclear"
     BARRIER = "barrier"
     LEDGER = "ledger"

@@ -182,10 +182,26 @@ class Forgets:
             if erasure.dossier.suppressed:
                 return Driven(Stage.SUPPRESSED, erasure)
             asking = await self._asking(erasure)
-            await self._append(erasure, EventType.FORWARDED, {"again": erasure.forwards > 0})
+            if not await self._may_go(name):
+                return Driven(Stage.HELD, self._erasures.gate.erasures[name])
             return await self._send(self._erasures.gate.erasures[name], asking)
         except LedgerError:
             return Driven(Stage.LEDGER, self._erasures.gate.erasures[name])
+
+    async def _may_go(self, name: str) -> bool:
+        """Writes that it is forwarded; False where people have placed a hold on it meanwhile.
+
+        By compare-and-set: no hold that stands in the ledger is followed by a forward. Raises LedgerError.
+        """
+
+        async def attempt() -> bool:
+            now = self._erasures.gate.erasures[name]
+            if not now.held:
+                draft = self._draft(now, EventType.FORWARDED, {"again": now.forwards > 0})
+                await self._erasures.append([draft], expect=now)
+            return not now.held
+
+        return await anew(self._erasures, attempt)
 
     async def _snapshot(self, erasure: Erasure) -> Erasure:
         plain = await self._erasures.unseal(erasure.id, PREDICATE)

@@ -28,6 +28,7 @@ from quietus.views import stamp
 STATUS_PATH = "/.well-known/quietus/erasures/"
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?(?:$|[,;\s])", re.IGNORECASE)
 _HELD = "a legal hold stands until {}; the demand is recorded, and taken up with its date when the hold ends"
+_STOPPED = "a legal hold was placed before the store was asked; it is asked when the hold ends"
 _SUCCESS = frozenset({200, 201, 202, 204})
 
 
@@ -145,6 +146,9 @@ class ForgetDesk:
                            headers=erasure_headers(driven.erasure, self._verdict(driven.erasure)))
         if driven.stage is Stage.UNCLEAR:
             return self._unknown(driven.erasure)
+        if driven.stage is Stage.HELD:
+            return problem("legal-hold", _STOPPED,
+                           headers=erasure_headers(driven.erasure, self._verdict(driven.erasure)))
         return driven
 
     async def _elsewhere(self, erasure: Erasure) -> Erasure:

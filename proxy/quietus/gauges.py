@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
-from quietus.assembly import Parts, attested
+from quietus.assembly import Parts
 from quietus.core.erasure import Erasure
-from quietus.core.soundness import audited
 from quietus.core.states import State
-from quietus.core.verdict import verdict_of
+from quietus.judging import attested
+from quietus.profiles.profile import Profile
 from quietus.recording import Log
 
 EVERY = 5.0
@@ -30,29 +30,23 @@ class Words:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._held: frozenset[str] = frozenset()
-        self._standing: frozenset[str] = frozenset()
-        self._now = 0.0
+        self._rests_on: tuple[Profile, frozenset[str], frozenset[str]] | None = None
         self._known: dict[str, tuple[Erasure, str]] = {}
 
     def begin(self, now: float) -> None:
-        """A new look: an attestation or an override may have expired since the last one."""
-        self._now = now
-        held = attested(self._parts.active.profile, now)
-        orders = self._parts.erasures.gate.orders
+        """A new look: an attestation or an override may have expired, or another profile been read."""
+        profile, orders = self._parts.active.profile, self._parts.erasures.gate.orders
         standing = frozenset(o.id for o in orders.overrides.values() if o.during(now, now))
-        if (held, standing) != (self._held, self._standing):
-            self._held, self._standing = held, standing
+        rests_on = (profile, attested(profile, now), standing)
+        if rests_on != self._rests_on:
+            self._rests_on = rests_on
             self._known.clear()
 
     def of(self, erasure: Erasure) -> str:
         """The word on one erasure."""
         known = self._known.get(erasure.id)
         if known is None or known[0] is not erasure:
-            overridden = self._parts.erasures.gate.orders.overridden(erasure.predicate, self._now)
-            sound = audited(self._parts.active.profile.store.manners(self._held))
-            word = verdict_of(erasure, self._held, overridden=overridden, audited=sound).word.value
-            known = self._known[erasure.id] = (erasure, word)
+            known = self._known[erasure.id] = (erasure, self._parts.verdict(erasure).word.value)
         return known[1]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from quietus.core.due import Due, Progress
 from quietus.core.erasure import Erasure
@@ -12,13 +12,11 @@ from quietus.erasures import Erasures
 from quietus.flights import Flights, write_name
 from quietus.lineage_rounds import Severing
 from quietus.recording import Log, Measures
+from quietus.remedies import Remedies
 from quietus.rounds import Round, Rounds
 from quietus.snapshots import PREDICATE, SNAPSHOT, Descendant, Predicate, Snapshot
 from quietus.snapshotter import Snapshotter
 from quietus.timetable import Timetable
-
-REMEDIES_A_RECORD: Final = 3
-"""After so many deletes that did not hold, the record is a resurrection: no delete loop."""
 
 
 class Inquiry:
@@ -29,6 +27,7 @@ class Inquiry:
         erasures: Erasures,
         rounds: Rounds,
         severing: Severing,
+        remedies: Remedies,
         snapshotter: Snapshotter,
         flights: Flights,
         timetable: Timetable,
@@ -38,6 +37,7 @@ class Inquiry:
         self._erasures = erasures
         self._rounds = rounds
         self._severing = severing
+        self._remedies = remedies
         self._snapshotter = snapshotter
         self._flights = flights
         self._table = timetable
@@ -130,11 +130,15 @@ class Inquiry:
     async def _remedy(
         self, erasure: Erasure, predicate: Predicate, result: Round, to_sever: list[Descendant]
     ) -> None:
-        if self._now(erasure).held or erasure.readmitted or not (result.residual or to_sever):
-            return  # a hold may have been placed while the round went on
+        if erasure.readmitted or not (result.residual or to_sever):
+            return
         done = self._remedied.setdefault(erasure.id, {})
-        asked = await self._rounds.remedy(predicate, result.residual, done, REMEDIES_A_RECORD)
-        severed = await self._severing.sever(to_sever, done, REMEDIES_A_RECORD)
+
+        def held() -> bool:  # a hold may be placed while the round goes on
+            return self._now(erasure).held
+
+        asked = await self._remedies.delete(_left(predicate, result), done, held)
+        severed = await self._remedies.delete(self._severing.severed(to_sever), done, held)
         if not asked and not severed:
             return
         facts = {"count": len(asked) + len(severed), **({"cascaded": len(severed)} if severed else {})}
@@ -185,3 +189,15 @@ class Inquiry:
         self, erasure: Erasure, kind: EventType, facts: dict[str, Any], gate: bool = False
     ) -> None:
         await self._erasures.append([Draft(kind, erasure.id, self._clock.now(), facts=facts, gate=gate)])
+
+
+def _left(predicate: Predicate, result: Round) -> list[tuple[str | None, dict[str, Any]]]:
+    """What the store still lists of the erased, by key and the values that a delete is made of."""
+    seed = predicate.seeds()[0].values()
+    return [
+        (item.key, {
+            **seed, **item.capture, **({"path": "/".join(item.path)} if item.path is not None else {}),
+            "key": item.key,
+        })
+        for _, item in result.residual
+    ]  # fmt: skip

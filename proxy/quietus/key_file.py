@@ -29,7 +29,7 @@ class KeysRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Kept:
+class Key:
     """One key and its use."""
 
     use: str
@@ -53,7 +53,7 @@ def key_id(use: str, key: bytes) -> str:
 
 def make(path: Path) -> None:
     """New random keys in a new file, readable by its owner only. Raises KeysRefused."""
-    part = _written_beside(path, [Kept(use, secrets.token_bytes(32)) for use in USES])
+    part = _written_beside(path, [Key(use, secrets.token_bytes(32)) for use in USES])
     try:
         # Linked into place: a file that another process made in between is not replaced.
         try:
@@ -80,7 +80,7 @@ def rotate(path: Path, use: str) -> tuple[str, str]:
     if len(kept) >= MOST:
         raise KeysRefused(f"the keys file {path} holds {MOST} keys, which is all it may")
     old = next(each for each in reversed(kept) if each.use == use)
-    new = Kept(use, secrets.token_bytes(32))
+    new = Key(use, secrets.token_bytes(32))
     part = _written_beside(path, [*kept, new])
     try:
         os.replace(part, path)
@@ -90,7 +90,7 @@ def rotate(path: Path, use: str) -> tuple[str, str]:
     return old.id, new.id
 
 
-def load(path: Path) -> list[Kept]:
+def load(path: Path) -> list[Key]:
     """The keys in a file. Raises KeysRefused when it is open to others, damaged, or of a newer version."""
     try:
         if open_to_others(path.stat()):
@@ -98,7 +98,7 @@ def load(path: Path) -> list[Kept]:
         document: Any = json.loads(path.read_bytes())
         if document["version"] != _VERSION:
             raise KeysRefused(f"the keys file {path} has a version that is not known here: upgrade Quietus")
-        kept = [Kept(str(entry["use"]), bytes.fromhex(entry["key"])) for entry in document["keys"]]
+        kept = [Key(str(entry["use"]), bytes.fromhex(entry["key"])) for entry in document["keys"]]
         said = [entry["id"] for entry in document["keys"]]
         uses = [each.use for each in kept]
         sound = set(uses) == set(USES) and uses.count("hmac") == 1 and len(kept) <= MOST
@@ -123,7 +123,7 @@ def open_to_others(found: os.stat_result) -> bool:
     return bool(found.st_mode & (0o077 if ours else 0o037))
 
 
-def _written_beside(path: Path, kept: Sequence[Kept]) -> Path:
+def _written_beside(path: Path, kept: Sequence[Key]) -> Path:
     # Written beside and moved into place: a crash leaves the whole file, old or new.
     keys = [{"use": each.use, "id": each.id, "key": each.key.hex()} for each in kept]
     text = json.dumps({"version": _VERSION, "keys": keys}, indent=1) + "\n"

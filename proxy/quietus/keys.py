@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from quietus.core.scope import Path as ScopePath
 from quietus.core.scope import Paths, Scope, Values, Wild
-from quietus.key_file import USES, Kept, KeysRefused, derive, load, make
+from quietus.key_file import USES, Key, KeysRefused, derive, load, make
 
 SIZE: Final = 16
 """Bytes in a pseudonym and in a digest: 128 bits."""
@@ -66,7 +66,7 @@ class SealKey:
 class Keyring:
     """The three keys, loaded. Make one with `load_or_make`, or with `fresh` where nothing is kept."""
 
-    def __init__(self, kept: Sequence[Kept]) -> None:
+    def __init__(self, kept: Sequence[Key]) -> None:
         """`kept` are the keys of all uses, those of one use oldest first; the newest is worked with."""
         now = {each.use: each for each in kept}
         self._signing = Ed25519PrivateKey.from_private_bytes(now["signing"].key)
@@ -90,7 +90,7 @@ class Keyring:
     @classmethod
     def fresh(cls) -> Keyring:
         """New random keys that are kept nowhere: for a ledger in memory, and for tests."""
-        return cls([Kept(use, secrets.token_bytes(32)) for use in USES])
+        return cls([Key(use, secrets.token_bytes(32)) for use in USES])
 
     @classmethod
     def load_or_make(cls, path: str | os.PathLike[str], *, ledger_is_new: bool) -> Keyring:

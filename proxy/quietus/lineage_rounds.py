@@ -23,10 +23,7 @@ from quietus.core.verdict import Outcome
 from quietus.lineage import Lineage
 from quietus.lineage_descent import Descent, by_key, dangles, erased_keys
 from quietus.owners import Owners
-from quietus.permits import Purpose
-from quietus.ports import UpstreamError
 from quietus.prober import Prober
-from quietus.profiles.faults import CannotQuote, MissingValue
 from quietus.recording import Observer
 from quietus.snapshots import Descendant, Predicate, Snapshot
 
@@ -44,7 +41,7 @@ class Kinship:
 
 
 class Severing:
-    """Reads descendants in rounds, and deletes those that must go."""
+    """Reads descendants in rounds, and says which must go."""
 
     def __init__(
         self,
@@ -141,24 +138,8 @@ class Severing:
         item = Item(-1, key=witness.key, path=witness.path)
         return self._owners.born(item, Call(Operation.RECALL, scope=scope)) > erasure.epoch
 
-    async def sever(self, to_sever: list[Descendant], done: dict[str, int], most: int) -> list[str]:
-        """Deletes what must go, each once a round, if the policy says so; the keys that were asked for."""
+    def severed(self, to_sever: list[Descendant]) -> list[tuple[str | None, dict[str, Any]]]:
+        """What is to be deleted of them, by key and values: all, if the policy says so, else nothing."""
         if self._policy().cascade != "execute":
             return []
-        asked: list[str] = []
-        for each in to_sever:
-            key = each.witness.key
-            if not key or done.get(key, 0) >= most:
-                continue
-            try:
-                request = self._prober.profile.remedy("delete_record", each.witness.values())
-                if request is None:
-                    return []
-                reply = await self._prober.send(request, Purpose.REMEDY)
-            except (UpstreamError, CannotQuote, MissingValue):
-                self._metrics.count("remedies", outcome="failed")
-                continue
-            asked.append(key)
-            done[key] = done.get(key, 0) + 1
-            self._metrics.count("remedies", outcome="accepted" if reply.status < 400 else "refused")
-        return asked
+        return [(each.witness.key, each.witness.values()) for each in to_sever]

@@ -85,7 +85,7 @@ _ALL: Final = (
     _gauge("verdicts", "Erasures by verdict.", "store", "verdict", verdict=tuple(w.value for w in Word)),
     _gauge("oldest_unsettled_seconds", "Age of the oldest erasure that is not settled.", "store"),
     _gauge("overdue_erasures", "Unsettled erasures past their bound.", "store"),
-    _gauge("due_erasures", "Unsettled erasures whose legal month ends within that time.", "store", "within",
+    _gauge("due_erasures", "Unsettled erasures whose legal period ends within that time.", "store", "within",
            within=("7d", "3d", "1d", "0d")),
     _counter("probes", "Probes by what they showed.", "store", "surface", "outcome"),
     _gauge("probe_backlog", "Erasures whose next round is due and not begun.", "store"),

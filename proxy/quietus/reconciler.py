@@ -205,7 +205,7 @@ class Reconciler:
 
     async def _forward(self, erasure: Erasure, progress: Progress) -> None:
         driven = await self._forgets.drive(erasure)
-        if driven.stage in (Stage.ANSWERED, Stage.SUPPRESSED):
+        if driven.stage in (Stage.ANSWERED, Stage.SUPPRESSED, Stage.HELD):
             progress.failures = 0
             return
         progress.failures += 1

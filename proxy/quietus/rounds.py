@@ -22,10 +22,10 @@ from quietus.core.verdict import Outcome
 from quietus.permits import Purpose
 from quietus.ports import UpstreamError
 from quietus.prober import UNREACHED, Prober
-from quietus.profiles.faults import CannotQuote, MissingValue, Unreadable
+from quietus.profiles.faults import Unreadable
 from quietus.profiles.surface import Surface
 from quietus.recording import Observer
-from quietus.snapshots import Predicate, Snapshot
+from quietus.snapshots import Snapshot
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class Round:
 
 
 class Rounds:
-    """Carries out rounds and remedies."""
+    """Carries out rounds."""
 
     def __init__(self, prober: Prober, metrics: Observer, replicas: int = 1) -> None:
         """`replicas` is how many servers stand behind the address: each probe is sent so often, freshly."""
@@ -135,28 +135,3 @@ class Rounds:
             return self._prober.profile.epoch_value(await self._prober.send(request, Purpose.PROBE))
         except (UpstreamError, Unreadable):
             return None
-
-    async def remedy(
-        self, predicate: Predicate, residual: list[tuple[str, Item]], done: dict[str, int], most: int
-    ) -> list[str]:
-        """Asks the store to delete what it still lists, by key, once a record and round; which ones."""
-        asked: set[str] = set()
-        for _, item in residual:
-            key = item.key
-            if key is None or key in asked or done.get(key, 0) >= most:
-                continue
-            seed = predicate.seeds()[0].values()
-            path = {"path": "/".join(item.path)} if item.path is not None else {}
-            try:
-                values = {**seed, **item.capture, **path, "key": key}
-                request = self._prober.profile.remedy("delete_record", values)
-                if request is None:
-                    return []
-                reply = await self._prober.send(request, Purpose.REMEDY)
-            except (UpstreamError, CannotQuote, MissingValue):
-                self._metrics.count("remedies", outcome="failed")
-                continue
-            asked.add(key)
-            done[key] = done.get(key, 0) + 1
-            self._metrics.count("remedies", outcome="accepted" if reply.status < 400 else "refused")
-        return sorted(asked)

@@ -17,6 +17,7 @@ from aiohttp.test_utils import TestServer
 from quietus.adapters.webhook import GIVE_UP, Webhook, secret_bytes, tell
 from quietus.core.events import EventType
 from quietus.core.states import State
+from quietus.key_file import KeysRefused
 from tests.admin.desk import Desk, opened
 from tests.world import Silent
 
@@ -60,7 +61,7 @@ class Running:
 
     def __init__(self, desk: Desk, taker: Taker, position: Path | None = None) -> None:
         self.counted = Counted()
-        hook = Webhook(desk.erasures, taker, SECRET, position, self.counted, Silent())
+        hook = Webhook(desk.erasures, taker, secret_bytes(SECRET), position, self.counted, Silent())
         self.task = asyncio.ensure_future(hook.run())
         self.desk = desk
 
@@ -148,7 +149,8 @@ async def test_over_a_real_socket() -> None:
     app = web.Application()
     app.router.add_post("/hook", take)
     async with TestServer(app) as server:
-        work = tell(str(server.make_url("/hook")), SECRET, None, desk.erasures, Counted(), Silent())
+        where, secret = str(server.make_url("/hook")), secret_bytes(SECRET)
+        work = tell(where, secret, None, desk.erasures, Counted(), Silent())
         task = asyncio.ensure_future(work)
         await desk.clock.settle()
         await desk.erasure(State.REQUESTED)
@@ -160,5 +162,5 @@ async def test_over_a_real_socket() -> None:
 
 @pytest.mark.parametrize("text", ["", "short", "whsec_", "whsec_!!!!notbase64!!!!!!!!!!"])
 def test_a_bad_secret_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(KeysRefused, match="secret"):
         secret_bytes(text)

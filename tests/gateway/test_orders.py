@@ -6,12 +6,27 @@ import pytest
 
 from quietus.acts import BadAct
 from quietus.core.events import EventType
+from quietus.core.exchange import Request
 from quietus.core.scope import Scope, split_path
 from quietus.core.states import State
 from quietus.demands import Demand, Demands
 from quietus.legacy.faults import Faults
 from quietus.ordering import LONGEST_OVERRIDE, NoSuchOrder
-from tests.gateway.scenes import ALICE, all_events, forgets, profiled, reborn, settle, short, two
+from quietus.ports import Permit
+from tests.gateway.scenes import (
+    ALICE,
+    Held,
+    all_events,
+    forgets,
+    lost,
+    path,
+    profiled,
+    reborn,
+    settle,
+    short,
+    turn,
+    two,
+)
 from tests.world import World
 
 DAY = 86400.0
@@ -303,3 +318,59 @@ async def test_a_store_with_no_forget_is_suppressed_and_never_said_to_be_erased(
         assert (await world.recall("spare key train")).keys == ["bobs-key-1"]
         assert (await world.recall("key", subject="alice")).status == 409
         assert world.parts.verdict(erasure).word.value == "unconfirmed"
+
+
+@pytest.mark.requirement("R207")
+async def test_a_hold_placed_before_the_store_is_asked_stops_the_forget() -> None:
+    async with short() as world:
+        await two(world)
+        held = Held(path("/v1/recall"))
+        world.upstream.hooks.append(held)  # the snapshot is under way
+        call = world.start("POST", "/v1/forget", {"subject": "alice"})
+        await turn(world)
+        assert world.erasure().state is State.REQUESTED and not world.erasure().snapshotted
+        name = await hold(world, subject="alice")
+        held.gate.set()
+        stopped = await world.finish(call)
+        assert (stopped.status, stopped.json["reason"]) == (409, "LEGAL_HOLD")
+        assert stopped["Quietus-Erasure"] and forgets(world) == 0
+        await world.clock.advance(600.0)
+        assert forgets(world) == 0 and (await world.recall("key", subject="alice")).status == 409
+        await world.parts.ordering.lift(name, "over", "counsel")
+        await settle(world)
+        assert forgets(world) == 1
+
+
+async def test_of_several_requests_one_without_an_answer_has_all_sent_again() -> None:
+    async with short() as world:
+        await two(world)
+        asked = 0
+
+        def second_is_lost(request: Request, permit: Permit) -> None:
+            nonlocal asked
+            if request.path == "/v1/forget":
+                asked += 1
+                if asked == 2:
+                    raise lost()
+
+        world.upstream.hooks.append(second_is_lost)
+        await demands(world).create(Demand(subjects=("alice", "bob")), "privacy@example")
+        assert (await world.recall("key", subject="bob")).status == 409
+        await settle(world)
+        assert asked == 4 and world.erasure().forwards == 2
+        assert [e.type.value for e in await all_events(world)].count("unclear") == 1
+        assert world.direct("GET", "/v1/memories/bobs-key-1").status == 404
+
+
+async def test_a_hold_during_a_round_stops_the_next_delete() -> None:
+    async with short(Faults(idle_ack=True)) as world:
+        await two(world)
+        await world.forget(subject="alice")
+        held = Held(lambda request, permit: request.method == "DELETE")
+        world.upstream.hooks.append(held)
+        await world.until(lambda: held.waiting > 0)
+        await hold(world, subject="alice")
+        held.gate.set()
+        await world.clock.advance(60.0)
+        assert world.upstream.calls("DELETE", "/v1/memories/alice-key-1") + world.upstream.calls(
+            "DELETE", "/v1/memories/alice-key-2") == 1  # fmt: skip

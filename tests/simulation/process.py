@@ -13,7 +13,7 @@ from typing import Any, Final
 from quietus.acts import Acts, Signal
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
 from quietus.core.policy import Policy
-from quietus.key_file import USES, Kept
+from quietus.key_file import USES, Key
 from quietus.keys import Keyring
 from quietus.lease import Lease
 from quietus.policies import load_policy
@@ -51,7 +51,7 @@ def policy() -> Policy:
 def keyring_of(seed: int) -> Keyring:
     """Keys that are the same whenever the seed is played."""
     rng = random.Random(f"keys {seed}")
-    return Keyring([Kept(use, rng.randbytes(32)) for use in USES])
+    return Keyring([Key(use, rng.randbytes(32)) for use in USES])
 
 
 class Tally:

@@ -20,6 +20,7 @@ import aiohttp
 
 from quietus.core.events import Event, EventType
 from quietus.erasures import Erasures
+from quietus.key_file import KeysRefused
 from quietus.ports import LedgerError
 from quietus.recording import Log, Measures
 from quietus.views import stamp
@@ -57,7 +58,7 @@ class Webhook:
         self,
         erasures: Erasures,
         post: Post,
-        secret: str,
+        secret: bytes,
         position: Path | None,
         metrics: Measures,
         log: Log,
@@ -65,7 +66,7 @@ class Webhook:
         """`position` is where the number of the newest delivered event is kept; None: in memory."""
         self._erasures = erasures
         self._post = post
-        self._secret = secret_bytes(secret)
+        self._secret = secret
         self._position = position
         self._metrics = metrics
         self._log = log
@@ -172,17 +173,20 @@ def _id(event: Event) -> str:
 def secret_bytes(text: str) -> bytes:
     """The key in a secret: `whsec_` and base64 as Standard Webhooks has it, or the text itself.
 
-    Raises ValueError when it is too short to be a secret.
+    Raises KeysRefused when it is too short to be a secret, or says that it is base64 and is not.
     """
     if len(text) < SECRET_MIN:
-        raise ValueError(f"the webhook's secret is shorter than {SECRET_MIN} characters; make a longer one")
-    if text.startswith("whsec_"):
+        raise KeysRefused(f"the webhook's secret is shorter than {SECRET_MIN} characters; make a longer one")
+    if not text.startswith("whsec_"):
+        return text.encode()
+    try:
         return base64.b64decode(text.removeprefix("whsec_"), validate=True)
-    return text.encode()
+    except ValueError:
+        raise KeysRefused("the webhook's secret begins with whsec_ and is not base64 after it") from None
 
 
 async def tell(
-    url: str, secret: str, position: Path | None, erasures: Erasures, metrics: Measures, log: Log
+    url: str, secret: bytes, position: Path | None, erasures: Erasures, metrics: Measures, log: Log
 ) -> None:
     """Tells an address of everything from now on, until cancelled. Redirects are not followed."""
     limit = aiohttp.ClientTimeout(total=TIMEOUT)

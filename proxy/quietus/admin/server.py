@@ -12,7 +12,7 @@ from typing import Final
 from aiohttp import web
 
 from quietus.acts import Acts
-from quietus.admin import acting, demanding, health, openapi, ordering, reading
+from quietus.admin import acting, demanding, health, openapi, ordering, reading, receipts
 from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, Handler, guard
 from quietus.admin.office import OFFICE, Office
 from quietus.admin.rpc_server import RpcServer
@@ -35,8 +35,8 @@ ROUTES: Final[tuple[tuple[str, str, Handler], ...]] = (
     ("POST", "/v1/signals", acting.signal),
     ("POST", "/v1/erasures", demanding.create),
     ("POST", f"/v1/erasures/{_ID}:extend", demanding.extend),
-    ("GET", f"/v1/erasures/{_ID}/receipt", demanding.receipt),
-    ("GET", f"/v1/erasures/{_ID}/receipt/salt", demanding.salt),
+    ("GET", f"/v1/erasures/{_ID}/receipt", receipts.receipt),
+    ("GET", f"/v1/erasures/{_ID}/receipt/salt", receipts.salt),
     ("GET", "/v1/holds", ordering.holds),
     ("POST", "/v1/holds", ordering.hold),
     ("DELETE", "/v1/holds", ordering.lift),

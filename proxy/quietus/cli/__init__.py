@@ -9,6 +9,8 @@ from quietus.cli import (
     explaining,
     injecting,
     keeping,
+    keys,
+    ordering,
     receipts,
     reports,
     running,
@@ -18,7 +20,8 @@ from quietus.cli.root import app as app
 from quietus.cli.root import run
 
 _PARTS = (
-    running, checking, explaining, asking, demanding, receipts, scanning, injecting, keeping, reports,
+    running, checking, explaining, asking, demanding, ordering, receipts, keys, scanning, injecting, keeping,
+    reports,
 )  # fmt: skip
 for _part in _PARTS:
     _part.register(app)

@@ -1,0 +1,69 @@
+"""Routes of receipts: signed for an auditor, as JSON or a page; and the salt that proves whom it is about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from quietus.admin.guard import Refused, require
+from quietus.admin.office import OFFICE, Office
+from quietus.admin.reading import found
+from quietus.admin.receipt_page import page
+from quietus.admin.tokens import Role
+from quietus.core.erasure import Erasure
+from quietus.core.scope import overlaps
+from quietus.order_views import override_view
+from quietus.receipts import Circumstances, History, issue
+from quietus.views import stamp
+
+
+@require(Role.PRIVACY)
+async def receipt(request: web.Request) -> web.StreamResponse:
+    """`GET /v1/erasures/{id}/receipt`: signed JSON; with `Accept: text/html` the same for people to read."""
+    office = request.app[OFFICE]
+    erasure = found(request)
+    if erasure.dossier.observed or office.observing():
+        raise Refused("wrong-state", "observe mode withholds nothing, and so it gives no receipts")
+    signed = await receipt_of(office, erasure)
+    if "text/html" in request.headers.get("Accept", ""):
+        answer = web.Response(text=page(signed), content_type="text/html", charset="utf-8")
+        answer.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+        return answer
+    return web.json_response(signed)
+
+
+@require(Role.PRIVACY)
+async def salt(request: web.Request) -> web.StreamResponse:
+    """`GET /v1/erasures/{id}/receipt/salt`: who has it and the name can prove whom the receipt is about."""
+    keyring = request.app[OFFICE].erasures.keyring
+    return web.json_response({"salt": keyring.salt(found(request).id).hex()})
+
+
+async def receipt_of(office: Office, erasure: Erasure) -> dict[str, Any]:
+    """The receipt of an erasure as it stands now."""
+    now = office.clock.now()
+    history = History(stamp)
+    async for event in office.erasures.events(erasure.id):
+        history.add(event)
+    head = await office.erasures.ledger.head()
+    active = office.active
+    overrides = [
+        override_view(override, now)
+        for override in office.erasures.gate.orders.overrides.values()
+        if override.during(erasure.requested_at, now) and overlaps(override.tenant, erasure.predicate)
+    ]
+    around = Circumstances(
+        issued_at=stamp(now) or "",
+        sequence=head.number,
+        chain_head=head.hash,
+        incarnation=head.incarnation,
+        profile=(active.profile.name, active.profile.fingerprint),
+        policy=(active.policy.name, active.policy.fingerprint),
+        version=office.version,
+        overrides=overrides,
+        bypasses=office.metrics.bypasses(),
+        running_since=stamp(office.started_at) or "",
+    )
+    view = office.view(office.erasures.gate.erasures[erasure.id])
+    return issue(view, erasure.dossier.commitment, history, around, office.erasures.keyring)

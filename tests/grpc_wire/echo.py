@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,10 +113,15 @@ class Echo:
 
     address: str = ""
     received: list[tuple[str, tuple[tuple[str, Any], ...], bytes]] = field(default_factory=list)
+    """Method, metadata and bytes of each message, the sidecar's own probes among them."""
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     told: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
     """Messages that Chat and Scatter send beside their echo."""
+
+    def heard(self, method: str) -> list[bytes]:
+        """The messages that one method was sent."""
+        return [message for name, _, message in self.received if name == method]
 
 
 class _Handler(grpc.GenericRpcHandler):
@@ -133,11 +139,11 @@ class _Handler(grpc.GenericRpcHandler):
             (False, True): (grpc.unary_stream_rpc_method_handler, self._scatter),
             (True, True): (grpc.stream_stream_rpc_method_handler, self._chat),
         }[sends, gives]
-        return does[0](does[1])  # type: ignore[operator]
+        return does[0](partial(does[1], name))  # type: ignore[operator]
 
-    async def _begin(self, message: bytes, context: Any) -> dict[str, Any]:
+    async def _begin(self, name: str, message: bytes, context: Any) -> dict[str, Any]:
         metadata = tuple((key, value) for key, value in context.invocation_metadata())
-        self.echo.received.append(("", metadata, message))
+        self.echo.received.append((name, metadata, message))
         self.echo.arrived.set()
         asked = dict(metadata)
         if "x-sleep" in asked:
@@ -163,27 +169,27 @@ class _Handler(grpc.GenericRpcHandler):
         context.set_trailing_metadata(tail)
         return asked
 
-    async def _unary(self, message: bytes, context: Any) -> bytes:
-        asked = await self._begin(message, context)
+    async def _unary(self, name: str, message: bytes, context: Any) -> bytes:
+        asked = await self._begin(name, message, context)
         return line(padding=int(asked["x-size"])) if "x-size" in asked else message
 
-    async def _gather(self, messages: Any, context: Any) -> bytes:
+    async def _gather(self, name: str, messages: Any, context: Any) -> bytes:
         joined = b""
         async for message in messages:
-            await self._begin(message, context)
+            await self._begin(name, message, context)
             joined += message
         return joined
 
-    async def _scatter(self, message: bytes, context: Any) -> None:
-        asked = await self._begin(message, context)
+    async def _scatter(self, name: str, message: bytes, context: Any) -> None:
+        asked = await self._begin(name, message, context)
         for _ in range(int(asked.get("x-times", "1"))):
             await context.write(message)
         while "x-told" in asked:
             await context.write(await self.echo.told.get())
 
-    async def _chat(self, messages: Any, context: Any) -> None:
+    async def _chat(self, name: str, messages: Any, context: Any) -> None:
         async for message in messages:
-            await self._begin(message, context)
+            await self._begin(name, message, context)
             await context.write(message)
 
 

@@ -42,6 +42,10 @@ class Town:
     counts: Counter[str] = field(default_factory=Counter)
     leaks: list[str] = field(default_factory=list)
 
+    def goes_on(self, recalls: int, forgets: int) -> bool:
+        """Whether there is still less of anything than was asked for: which is ready first is the machine's."""
+        return self.counts["recalls"] < recalls or self.counts["forgets"] < forgets
+
     def newcomer(self) -> tuple[str, str]:
         self.born += 1
         word = f"zq{self.seed:02d}word{self.born:05d}"
@@ -60,8 +64,8 @@ class Town:
             self.counts["bystanders lost"] += 1
 
 
-async def soak(folder: Path, recalls: int, seed: int = 1) -> Town:
-    """So many recalls; a forget for every hundred or so."""
+async def soak(folder: Path, recalls: int, forgets: int = 5, seed: int = 1) -> Town:
+    """At least so many recalls and forgets; a forget begins a hundred or so recalls after the one before."""
     rng, town = random.Random(seed), Town(seed)
     async with (
         legacy(FAULTS) as store,
@@ -73,7 +77,7 @@ async def soak(folder: Path, recalls: int, seed: int = 1) -> Town:
             await agent.write(f"bystander-{number}", f"The bystander-{number} likes green tea", "somebody")
 
         async def asks() -> None:
-            while town.counts["recalls"] < recalls:
+            while town.goes_on(recalls, forgets):
                 before = dict(town.forgotten)
                 everybody = {**town.living, **town.forgotten}
                 who = rng.choice([None, *everybody]) if everybody else None
@@ -89,14 +93,14 @@ async def soak(folder: Path, recalls: int, seed: int = 1) -> Town:
                     town.judge(await agent.call("Recall", **fields), before, who is None)
 
         async def lives() -> None:
-            while town.counts["recalls"] < recalls:
+            while town.goes_on(recalls, forgets):
                 who, word = town.newcomer()
                 text = f"The secret of {who} is the word {word} and nobody else knows it"
                 wrote = await agent.write(f"key-{who}", text, who)
                 town.counts["writes"] += wrote.code == "OK"
                 town.living[who] = word
                 goal = town.counts["recalls"] + rng.randrange(40, 160)
-                while town.counts["recalls"] < min(goal, recalls):
+                while town.counts["recalls"] < goal and town.goes_on(recalls, forgets):
                     await asyncio.sleep(0)
                 forgot = await agent.call("Forget", subject=who)
                 town.counts["forgets"] += forgot.code == "OK"
@@ -118,7 +122,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        town = asyncio.run(soak(Path(folder), given.recalls, given.seed))
+        town = asyncio.run(soak(Path(folder), given.recalls, seed=given.seed))
     print(json.dumps({"seed": given.seed, "leaks": len(town.leaks), **dict(sorted(town.counts.items()))}))
     return 1 if town.leaks else 0
 

@@ -62,17 +62,16 @@ def _durable_intent() -> list[Patch]:
 
 
 def _forwarded() -> list[Patch]:
-    real = Forgets._append
+    real = Erasures.append
 
-    async def append(self: Forgets, erasure: Any, kind: EventType, facts: Any) -> None:
-        work = real(self, erasure, kind, facts)
-        if kind is not EventType.FORWARDED:
-            await work
-            return
-        late = asyncio.ensure_future(work)
+    async def append(self: Erasures, drafts: Any, *, expect: Any = None, **more: Any) -> Any:
+        if drafts[0].type is not EventType.FORWARDED:
+            return await real(self, drafts, expect=expect, **more)
+        late = asyncio.ensure_future(real(self, drafts, **more))
         late.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return []
 
-    return [(Forgets, "_append", append)]
+    return [(Erasures, "append", append)]
 
 
 def _release() -> list[Patch]:

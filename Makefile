@@ -35,7 +35,7 @@ controls: $(VENV)/test.stamp  ## write docs/negative-controls.md: each protectio
 	$(BIN)/python -m tests.simulation --controls
 
 soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator
-	$(BIN)/python -m tests.simulation --seeds 5000
+	$(BIN)/python -m tests.simulation --seeds 5000 --keep build/soak
 	$(BIN)/python -m tests.e2e.kills --times 25 --random 150
 
 mutate: $(VENV)/test.stamp  ## mutants of the core: is there a test that notices? (MUTATE_ARGS=states; all take hours)

@@ -1,4 +1,4 @@
-"""Plays seeds: `python -m tests.simulation --seed 17`, or many: `--seeds 5000`."""
+"""Plays seeds: `python -m tests.simulation --seed 17`, or many: `--seeds 5000 --keep build/soak`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from tests.simulation.controls import smallest, write
+from tests.simulation.keeping import Kept
 from tests.simulation.many import Total, play
 from tests.simulation.plan import RECALLS, Plan, plan_of
 from tests.simulation.run import simulate
@@ -25,6 +26,7 @@ def main() -> int:
     asked.add_argument("--seeds", type=int, default=500, help="play so many, from --first on")
     asked.add_argument("--first", type=int, default=0)
     asked.add_argument("--recalls", type=int, default=RECALLS, help="recalls in each")
+    asked.add_argument("--keep", type=Path, help="keep in this folder what was played, and go on there")
     asked.add_argument("--shrink", action="store_true", help="leave out what the failure does not need")
     asked.add_argument("--off", default="", choices=["", *PROTECTIONS], help="switch a protection off")
     asked.add_argument("--controls", action="store_true", help="write docs/negative-controls.md")
@@ -59,12 +61,24 @@ def _controls(options: argparse.Namespace) -> int:
 
 
 def _many(options: argparse.Namespace) -> int:
-    total, began = Total(options.recalls), time.perf_counter()
-    for outcome in play(range(options.first, options.first + options.seeds), options.recalls, options.off):
+    total, taken = Total(options.recalls), 0.0
+    left = list(range(options.first, options.first + options.seeds))
+    kept = Kept(options.keep, options.recalls) if options.keep is not None and not options.off else None
+    for outcome, seconds in kept.outcomes() if kept is not None else ():
+        if outcome.seed in left:
+            left.remove(outcome.seed)
+            total.add(outcome)
+            taken += seconds
+    began = time.perf_counter()
+    for outcome in play(left, options.recalls, options.off):
+        seconds, began = time.perf_counter() - began, time.perf_counter()
+        taken += seconds
         total.add(outcome)
+        if kept is not None:
+            kept.add(outcome, seconds)
         if total.seeds % 50 == 0 and sys.stderr.isatty():
             sys.stderr.write(f"\r{total.seeds} of {options.seeds} seeds, {len(total.failed)} failed ")
-    sys.stdout.write(total.say(time.perf_counter() - began) + "\n" + total.complaint() + "\n")
+    sys.stdout.write(total.say(taken) + "\n" + total.complaint() + "\n")
     return 1 if total.failed else 0
 
 

@@ -115,7 +115,7 @@ def play(
 ) -> Iterator[Outcome]:
     """The outcomes of these seeds, in their order. `off`: a protection switched off."""
     one = partial(_play, off, make or partial(plan_of, recalls=recalls))
-    if AT_ONCE == 1 or len(seeds) == 1:
+    if AT_ONCE == 1 or len(seeds) <= 1:
         yield from map(one, seeds)
         return
     # Spawned: a fork would take along whatever threads the other tests have left.

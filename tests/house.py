@@ -30,7 +30,7 @@ ENGINE = {
     "lineage_rounds", "marking", "messages", "order_views", "ordering", "outgoing", "owners", "prober",
     "questions", "reconciler", "recording", "release", "remedies", "repeats", "replicas", "restating",
     "roster", "rounds", "scan", "shapes", "snapshots", "snapshotter", "streams", "timetable", "trials",
-    "views", "watched",
+    "views", "waiting", "watched",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}
@@ -46,8 +46,9 @@ LAYERS: dict[str, set[str]] = {
     "metrics": {"core"},
     "logs": {"core"},
     "documents": PURE,
-    "settings": PURE | {"settings_ledger"},
+    "settings": PURE | {"settings_ledger", "settings_tls"},
     "settings_ledger": PURE,
+    "settings_tls": set(),
     "ledger_server": {"keys", "ledger", "ports", "settings", "settings_ledger"},
     "config": PURE | {"documents", "settings"},
     "policies": PURE | {"documents"},
@@ -55,6 +56,7 @@ LAYERS: dict[str, set[str]] = {
     "ledger": {"core", "ports"},
     **dict.fromkeys(ENGINE, HELD | ENGINE),
     "trial": {"core", "profiles", "ports", "permits"},
+    "describing": PURE,
     "assembly": HELD | ENGINE,
     "gauges": WHOLE,
     "reloading": WHOLE,
@@ -67,7 +69,8 @@ LAYERS: dict[str, set[str]] = {
     "certificates": PURE | {"ports", "settings"},
     "app": WHOLE | {"certificates"} | {
         "gauges", "reloading", "config", "ledger", "ledger_server", "adapters", "admin", "wires"},
-    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject", "wires"},
+    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject", "wires",
+        "describing"},
 }
 
 

@@ -27,6 +27,7 @@ from quietus.views import stamp
 
 STATUS_PATH = "/.well-known/quietus/erasures/"
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?(\d{1,6})\"?(?:$|[,;\s])", re.IGNORECASE)
+_ASYNC = re.compile(r"(?:^|[,;\s])respond-async(?:$|[,;\s])", re.IGNORECASE)
 _HELD = "a legal hold stands until {}; the demand is recorded, and taken up with its date when the hold ends"
 _STOPPED = "a legal hold was placed before the store was asked; it is asked when the hold ends"
 _SUCCESS = frozenset({200, 201, 202, 204})
@@ -177,8 +178,9 @@ class ForgetDesk:
             assert reply is not None
             return passed(reply)
         seconds = self._wanted(reading.request)
-        if decision.effect is Effect.WAIT:
+        if decision.effect is Effect.WAIT or (self._forgets.synchronous and seconds is None):
             seconds = self._limits.wait
+        seconds = seconds or 0.0
         if seconds > 0 and erasure.unsettled:
             erasure = await self._erasures.settled(erasure.id, min(seconds, self._limits.wait))
         if reply is None or reply.wire != reading.request.wire:
@@ -204,9 +206,11 @@ class ForgetDesk:
         return Reason.KEY_IS_NOT_ERASURE_UNIT.value if by_key and called_erasure else ""
 
     @staticmethod
-    def _wanted(request: Request) -> float:
-        found = _WAIT.search(header(request.headers, "prefer") or "")
-        return float(found[1]) if found else 0.0
+    def _wanted(request: Request) -> float | None:
+        """Seconds that the client wants to wait; None where it says nothing of it."""
+        preferred = header(request.headers, "prefer") or ""
+        found = _WAIT.search(preferred)
+        return float(found[1]) if found else 0.0 if _ASYNC.search(preferred) else None
 
     async def _observed(self, question: Question, reading: Reading) -> Answer:
         """Observe mode: forwarded as it came; the erasure is noted, so that recalls can be counted."""

@@ -17,7 +17,7 @@ from quietus.barrier import Sharing
 from quietus.core.decision import Decision, Question
 from quietus.core.exchange import Request, Wire, without
 from quietus.core.operations import UNMAPPED, Call, Operation
-from quietus.core.policy import Effect, Mode, Policy
+from quietus.core.policy import Mode, Policy
 from quietus.erasures import Erasures
 from quietus.flights import Flight, Flights
 from quietus.forgetting import ForgetDesk
@@ -31,6 +31,7 @@ from quietus.recording import Log, Measures, Recorder
 from quietus.release import Releaser
 from quietus.repeats import Repeats
 from quietus.shapes import Shapes
+from quietus.waiting import Waiting
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that promise to change nothing: asking again after no answer does no harm."""
@@ -82,6 +83,7 @@ class Gateway:
         self._log = log
         self._recorder = Recorder(metrics, log)
         self._repeats = Repeats(erasures, metrics, log)
+        self._waiting = Waiting(erasures, deciding, limits.wait, metrics)
         self._clock = erasures.clock
         erasures.listen(lambda erasure, event: flights.fence(erasure, self.decide) if event.gate else None)
         erasures.on_fence(lambda erasure: flights.fence(erasure, self.decide))
@@ -178,8 +180,11 @@ class Gateway:
             return problem("overloaded", retry_after=pressing)
         question = self.question(reading.call, principal, reading.document)
         decision = self.decide(question)
-        if decision.effect is Effect.WAIT and decision.mode is Mode.ENFORCE:
-            decision = await self._wait(question, decision)
+        if decision.holds and decision.mode is Mode.ENFORCE:
+            question, decision = await self._waiting.settled(
+                question, decision, len(reading.request.body),
+                lambda: self.question(reading.call, principal, reading.document),
+            )  # fmt: skip
         self._recorder.call(reading.call, decision, self._clock.monotonic() - began, reading.request.wire)
         self._repeats.decided(question, decision, self._clock.monotonic() - began)
         if decision.refuses and decision.mode is Mode.ENFORCE:
@@ -205,21 +210,6 @@ class Gateway:
         except asyncio.CancelledError:
             work.add_done_callback(_land)
             raise
-
-    async def _wait(self, question: Question, decision: Decision) -> Decision:
-        until = self._clock.monotonic() + self._limits.wait
-        began = self._clock.monotonic()
-        while decision.effect is Effect.WAIT and decision.erasures:
-            left = until - self._clock.monotonic()
-            if left <= 0 or not await self._erasures.changed(decision.erasures[0].id, left):
-                break
-            decision = self.decide(question)
-        self._metrics.observe("wait_seconds", self._clock.monotonic() - began)
-        if decision.effect is Effect.WAIT:
-            return Decision(
-                Effect.BLOCK, decision.rule, decision.mode, "erasure-not-settled", decision.erasures
-            )
-        return decision
 
     def _refusal(self, question: Question, decision: Decision) -> Answer:
         return self._releaser.refusal(decision, hint(question))

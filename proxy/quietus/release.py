@@ -68,7 +68,8 @@ class Releaser:
     # --- refusing ------------------------------------------------------------------------------
 
     def refusal(self, decision: Decision, hint: dict[str, Any] | None = None) -> Answer:
-        """The refusal that a decision asks for."""
+        """The refusal that a decision asks for. Who comes here does not wait any longer."""
+        decision = decision.ended
         first = decision.erasures[0] if decision.erasures else None
         name = decision.problem or "erasure-not-settled"
         kind = PROBLEMS[name]

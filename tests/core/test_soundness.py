@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from quietus.core.soundness import Manners, Rating, audited, rated
+from quietus.core.soundness import Manners, Rating, audited, must_wait, rated, synchronous
 from quietus.profiles.loader import find_profile, load_profile, parse_profile
 
 
@@ -43,11 +43,22 @@ def test_who_ranks_or_merges_needs_an_audit(feature: str) -> None:
     assert audited(replace(manners, features=frozenset({"ttl"})))
 
 
+@pytest.mark.requirement("R158", "R175", "R176", "R177")
+@pytest.mark.parametrize("promise", ["hard_erasure", "dedup", "salience"])
+def test_a_forget_waits_where_the_store_promises_more_and_says_when(promise: str) -> None:
+    signal = "completion_signal"
+    assert synchronous(frozenset({promise, signal})) and not must_wait(frozenset({promise, signal}))
+    assert must_wait(frozenset({promise, "ttl"})) and not synchronous(frozenset({promise, "ttl"}))
+    for features in ({signal}, {"ttl", signal}, {"ttl"}, set()):
+        assert not synchronous(frozenset(features)) and not must_wait(frozenset(features))
+
+
 @pytest.mark.requirement("R158", "R184")
 def test_a_profile_declares_it_and_check_says_so() -> None:
     said = load_profile("memory-tool")
     assert {"ttl", "salience", "dedup"} == set(said.store.features)
     assert any("no verdict is COMPLIANT" in lint for lint in said.lints)
+    assert any(lint.startswith("forgets should wait") for lint in said.lints)
     text = find_profile("chroma").read_text()
     assert load_profile("chroma").lints == ()
     unsound = text.replace("write_path_reads_derived: unknown", "write_path_reads_derived: true")

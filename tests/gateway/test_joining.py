@@ -157,6 +157,22 @@ async def test_strict_waits_transparent_acknowledges_as_the_store_did(tmp_path: 
         assert answer.status == 200 and "state=settling" in (answer["Quietus-Erasure"] or "")
 
 
+@pytest.mark.requirement("R175", "R176", "R177")
+@pytest.mark.parametrize("promise", ["hard_erasure", "dedup", "salience"])
+async def test_a_store_that_says_when_it_is_done_is_waited_for(promise: str) -> None:
+    async with short(store={"features": [promise, "completion_signal"]}) as world:
+        await two(world)
+        began = world.clock.monotonic()
+        answer = await world.forget(subject="alice")
+        assert answer.status == 200 and "state=settled" in (answer["Quietus-Erasure"] or "")
+        assert world.clock.monotonic() - began >= 10.0, "the settling interval, and its clean rounds"
+        for preferred, most in (("respond-async", 0.0), ("wait=3", 3.0)):
+            assert (await world.write(f"of-{most}", f"plants tomatoes on day {most} of May", f"carol-{most}")).status == 201
+            began = world.clock.monotonic()
+            early = await world.forget((("Prefer", preferred),), subject=f"carol-{most}")
+            assert early.status == 202 and world.clock.monotonic() - began == pytest.approx(most, abs=0.5)
+
+
 @pytest.mark.requirement("R123", "R68", "R41")
 async def test_the_status_of_an_erasure_is_told_to_whoever_holds_its_id() -> None:
     async with short() as world:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from quietus.core.erasure import Erasure
 from quietus.core.gate import Gate, Relation
@@ -33,6 +34,10 @@ class Question:
     failure: str | None = None
 
 
+_HOLDING: Final = {Effect.WAIT: Effect.BLOCK, Effect.DELAY: Effect.REJECT}
+"""Effects that refuse a call only as long as something unsettled touches it, and what they end in."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """One answer: the effect, the rule that gave it, and the problem that a refusal is worded as."""
@@ -55,8 +60,18 @@ class Decision:
 
     @property
     def refuses(self) -> bool:
-        """Whether the call, or its answer, must not pass."""
-        return self.effect in (Effect.BLOCK, Effect.REJECT, Effect.REFUSE)
+        """Whether the call, or its answer, must not pass now."""
+        return self.effect in (Effect.BLOCK, Effect.REJECT, Effect.REFUSE) or self.holds
+
+    @property
+    def holds(self) -> bool:
+        """Whether the call may pass later: it is let wait. A forget that waits was sent; its answer waits."""
+        return self.effect in _HOLDING and bool(self.problem)
+
+    @property
+    def ended(self) -> Decision:
+        """The decision on a call that waits no longer: a refusal where it would have been let wait."""
+        return replace(self, effect=_HOLDING[self.effect]) if self.holds else self
 
 
 _case = replacer(Facts)
@@ -95,12 +110,14 @@ def _decide(
             strictest = (rank, rule, erasure, facts)
     assert strictest is not None
     _, rule, erasure, facts = strictest
+    waited_for = bool(touching or question.named or question.owned or facts.write or facts.failure)
+    refusing = waited_for or rule.effect not in _HOLDING
     ordered = sorted(touching, key=lambda pair: (pair[0] is not erasure, pair[1] is Relation.WIDER))
     return Decision(
         effect=rule.effect,
         rule=rule.name,
         mode=_mode(rule, policy),
-        problem=_problem(question, facts, rule.effect, erasure),
+        problem=_problem(question, facts, rule.effect, erasure) if refusing else "",
         erasures=tuple(pair[0] for pair in ordered),
         relation=facts.erasure,
         vectors=facts.write,
@@ -202,14 +219,14 @@ def _problem(question: Question, facts: Facts, effect: Effect, erasure: Erasure 
         return "ledger-unavailable"
     if facts.failure == "internal":
         return "internal"
-    if effect is Effect.REJECT:
+    if effect in (Effect.REJECT, Effect.DELAY):
         laundering = facts.write - {Vector.RACE}
         if facts.subject == "tombstoned" or not laundering:
             return "record-quarantined" if erasure is not None and erasure.by_hand else "erased-subject"
         return "scope-laundering"
     if effect is Effect.REFUSE:
         return "legal-hold" if facts.erasure is not Relation.NONE else "unmapped-route"
-    if effect is Effect.BLOCK:
+    if effect is Effect.BLOCK or (effect is Effect.WAIT and question.call.operation is not Operation.FORGET):
         if question.call.route == UNMAPPED and facts.erasure is Relation.NONE:
             return "unmapped-route"
         if erasure is not None and erasure.by_hand:

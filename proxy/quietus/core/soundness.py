@@ -12,6 +12,10 @@ from typing import Final
 
 READS: Final = frozenset({"salience", "dedup"})
 """Features whose write path can hardly do without reading derived state."""
+HARD: Final = "hard_erasure"
+"""The feature of a store that promises that nothing of the erased is left."""
+COMPLETES: Final = "completion_signal"
+"""The feature of a store that says when a forget is done."""
 AUDITED: Final = frozenset({"write_path_audited", "no_derived_reads"})
 """Attestations that somebody has looked at what the write path reads."""
 
@@ -54,3 +58,17 @@ def audited(manners: Manners) -> bool:
     if manners.reads_derived is True and manners.lazy and manners.window > 0:
         return "write_path_audited" in manners.attested
     return not manners.features & READS or bool(manners.attested & AUDITED)
+
+
+def synchronous(features: frozenset[str]) -> bool:
+    """Whether a forget's answer waits until it is settled, whatever the policy says of waiting.
+
+    A store that promises hard erasure, ranks by salience or merges duplicates must not be written to on the
+    strength of a mere acknowledgement; and one that says when it is done can be waited for.
+    """
+    return COMPLETES in features and bool(features & (READS | {HARD}))
+
+
+def must_wait(features: frozenset[str]) -> bool:
+    """Whether a forget's answer ought to wait, and nobody knows how long."""
+    return COMPLETES not in features and bool(features & (READS | {HARD}))

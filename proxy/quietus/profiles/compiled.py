@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from quietus.core.soundness import Rating, audited, rated
+from quietus.core.soundness import Rating, audited, must_wait, rated
 from quietus.profiles.call_words import CallModel
 from quietus.profiles.faults import CompileFault
 from quietus.profiles.models import ROUND_SECONDS, ProfileModel, SurfaceModel
@@ -257,4 +257,9 @@ def _lints(model: ProfileModel) -> list[str]:
         )
     if not audited(manners):
         found.append("the write path is not attested as audited for derived reads: no verdict is COMPLIANT")
+    if must_wait(manners.features):
+        found.append(
+            "forgets should wait until settled (a rule with `effect: wait`, or `Prefer: wait=` from the client): "
+            "the store promises more than an acknowledgement can say, and has no completion_signal"
+        )
     return found

@@ -43,7 +43,7 @@ class Town:
     leaks: list[str] = field(default_factory=list)
 
     def goes_on(self, recalls: int, forgets: int) -> bool:
-        """Whether there is still less of anything than was asked for: which is ready first is the machine's."""
+        """Whether there is still less of anything than was asked for: a machine may be slow at either."""
         return self.counts["recalls"] < recalls or self.counts["forgets"] < forgets
 
     def newcomer(self) -> tuple[str, str]:

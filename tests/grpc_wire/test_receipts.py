@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from grpc import aio
 
-from tests.grpc_wire.cutting import cutter
-from tests.grpc_wire.echo import SERVICE, echoing, line, profile
+from tests.grpc_wire.echo import SERVICE, Echo, echoing, line, profile
 from tests.grpc_wire.standing import Said, ended, sidecar
+from tests.harness.chaos import Chaos, Toxic
+from tests.harness.chaos_wires import Http2
 
 SLEEP = (("x-sleep", "1"),)
+
+
+@asynccontextmanager
+async def mistreated(echo: Echo) -> AsyncIterator[Chaos]:
+    """A proxy in front of the server that can reset connections."""
+    with Chaos(echo.address, Http2()) as between:
+        yield between
 
 
 async def ask(channel: aio.Channel, method: str, message: bytes, **more: object) -> Said:
@@ -31,7 +41,7 @@ async def test_a_reset_after_the_receipt_is_not_made_good_by_asking_again(
     tmp_path: Path, known: bool
 ) -> None:
     name = profile(tmp_path) if known else "memory-tool"
-    async with echoing() as echo, cutter(echo.address) as between:
+    async with echoing() as echo, mistreated(echo) as between:
         async with sidecar(tmp_path, between.address, name) as quietus:
             async with aio.insecure_channel(quietus.grpc_address) as channel:
                 asked = asyncio.ensure_future(ask(channel, "Unary", line("bob"), metadata=SLEEP))
@@ -47,16 +57,16 @@ async def test_a_reset_after_the_receipt_is_not_made_good_by_asking_again(
 
 
 async def test_a_reset_before_the_receipt_is_not_made_good_either(tmp_path: Path) -> None:
-    async with echoing() as echo, cutter(echo.address) as between:
+    async with echoing() as echo, mistreated(echo) as between:
         async with sidecar(tmp_path, between.address, profile(tmp_path)) as quietus:
             async with aio.insecure_channel(quietus.grpc_address) as channel:
                 assert (await ask(channel, "Unary", line("bob", "first"))).code == "OK"
-                between.lose_requests = True
+                between.use(Toxic(swallow_request=True))
                 asked = asyncio.ensure_future(ask(channel, "Unary", line("bob", "second")))
-                await between.lost.wait()
+                await asyncio.to_thread(between.came, "call")
                 between.reset()
                 assert (await asked).code == "UNAVAILABLE"
-                between.lose_requests = False
+                between.use()
                 assert (await ask(channel, "Unary", line("bob", "third"))).code == "OK"
                 assert [message for _, _, message in echo.received] == [
                     line("bob", "first"),
@@ -76,7 +86,7 @@ async def test_a_store_that_is_down_is_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.timeout(120)
 async def test_no_message_arrives_twice_under_resets(tmp_path: Path) -> None:
     rng = random.Random(7)
-    async with echoing() as echo, cutter(echo.address) as between:
+    async with echoing() as echo, mistreated(echo) as between:
         async with sidecar(tmp_path, between.address, profile(tmp_path)) as quietus:
             async with aio.insecure_channel(quietus.grpc_address) as channel:
                 codes: Counter[str] = Counter()

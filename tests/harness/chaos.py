@@ -1,7 +1,8 @@
 """A TCP proxy that fails on purpose: it stands between two parts and mistreats their bytes.
 
-Of HTTP it knows where a request ends, so that what it does (a `Toxic`) can be chosen for each request, also
-on a connection that is kept alive. It runs in a thread of its own: the parts may be processes.
+It knows where a request of its wire begins and ends (`chaos_wires`), so that what it does (a `Toxic`) can be
+chosen for each request, also on a connection that is kept alive. It runs in a thread of its own: the parts
+may be processes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-CHUNK: Final = 65536
+from tests.harness.chaos_wires import Http1, Wire
+
 PATIENCE: Final = 20.0
 
 
@@ -25,6 +27,8 @@ class Toxic:
 
     reset_before: bool = False
     """Resets when the request is there; nothing of it reaches the far side."""
+    swallow_request: bool = False
+    """Takes the request and passes nothing of it on."""
     reset_within: int | None = None
     """Passes so many bytes of the request on, then resets both sides."""
     drop_answer: bool = False
@@ -57,15 +61,18 @@ class _Link:
     near: asyncio.StreamReader
     back: asyncio.StreamWriter
     toxic: Toxic = CLEAN
+    asked: int = 0
+    """Bytes of the newest request that were passed on."""
     passed: int = 0
     """Bytes of the newest answer that were passed on."""
 
 
 class Chaos:
-    """The proxy in front of `url`."""
+    """The proxy in front of `url`; `address` is where it listens, as HOST:PORT."""
 
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
+    def __init__(self, url: str, wire: Wire = Http1()) -> None:  # noqa: B008
+        parts = urlsplit(url if "//" in url else f"//{url}")
+        self._wire = wire
         self._far = (parts.hostname or "", parts.port or 80)
         self._toxic, self._line = CLEAN, ""
         self._seen: list[str] = []
@@ -73,10 +80,12 @@ class Chaos:
         self._news = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ends: set[asyncio.StreamWriter] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._server = self._run(asyncio.start_server(self._accepted, "127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self.url = f"http://{self.address}"
 
     def __enter__(self) -> Self:
         return self
@@ -116,6 +125,15 @@ class Chaos:
             found = self._news.wait_for(lambda: any(s.startswith(line) for s in self._seen), PATIENCE)
         assert found, f"{line} never came"
 
+    def reset(self) -> None:
+        """Resets every connection, on both sides, before it returns."""
+
+        async def all_ends() -> None:
+            for end in list(self._ends):
+                _reset(end)
+
+        self._run(all_ends())
+
     def abandoned(self) -> None:
         """Waits until the near side has given up a connection."""
         with self._news:
@@ -138,33 +156,36 @@ class Chaos:
     async def _relay(self, link: _Link) -> None:
         far, forth = await asyncio.open_connection(*self._far)
         ways = [asyncio.ensure_future(self._forth(link, forth)), asyncio.ensure_future(self._back(link, far))]
+        self._ends |= {link.back, forth}
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for way in ways:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
+            self._ends -= {link.back, forth}
             forth.close()
 
     async def _forth(self, link: _Link, forth: asyncio.StreamWriter) -> None:
         try:
-            while True:
-                message = await _message(link.near)
-                first = message.partition(b"\r\n")[0].decode("latin-1")
-                with self._news:
-                    link.toxic = toxic = self._toxic if first.startswith(self._line) else CLEAN
-                    link.passed = 0
-                    self._seen.append(first)
-                    self._news.notify_all()
+            async for piece in self._wire.asked(link.near):
+                if piece.line is not None:
+                    self._begins(link, piece.line)
+                toxic = link.toxic if piece.counts else CLEAN
                 if toxic.reset_before:
                     return _reset(link.back)
-                for part in _sliced(message[: toxic.reset_within], toxic.slice):
+                if toxic.swallow_request:
+                    continue
+                limit = toxic.reset_within
+                data = piece.data if limit is None else piece.data[: limit - link.asked]
+                for part in _sliced(data, toxic.slice):
                     forth.write(part)
                     await forth.drain()
-                if toxic.reset_within is not None:
+                link.asked += len(data)
+                if limit is not None and (link.asked >= limit or piece.last):
                     _reset(forth)
                     return _reset(link.back)
-                if toxic.half_close:
+                if toxic.half_close and piece.last:
                     forth.write_eof()
                     await asyncio.Event().wait()
         finally:
@@ -172,30 +193,31 @@ class Chaos:
                 self._abandoned += 1
                 self._news.notify_all()
 
+    def _begins(self, link: _Link, line: str) -> None:
+        with self._news:
+            link.toxic = self._toxic if line.startswith(self._line) else CLEAN
+            link.asked = link.passed = 0
+            self._seen.append(line)
+            self._news.notify_all()
+
     async def _back(self, link: _Link, far: asyncio.StreamReader) -> None:
-        while piece := await far.read(CHUNK):
-            toxic = link.toxic
+        async for piece in self._wire.answered(far):
+            toxic = link.toxic if piece.counts else CLEAN
             if toxic.drop_answer:
                 return _reset(link.back)
             if toxic.swallow_answer:
                 await asyncio.Event().wait()
             limit = toxic.cut_after if toxic.cut_after is not None else toxic.close_after
-            for part in _sliced(piece if limit is None else piece[: limit - link.passed], toxic.slice):
+            data = piece.data if limit is None else piece.data[: limit - link.passed]
+            for part in _sliced(data, toxic.slice):
                 await _after(toxic.latency + (len(part) / toxic.bandwidth if toxic.bandwidth else 0.0))
                 link.back.write(part)
                 await link.back.drain()
-                link.passed += len(part)
+            link.passed += len(data) if piece.counts else 0
             if limit is not None and link.passed >= limit:
                 return _reset(link.back) if toxic.cut_after is not None else None
         await _after(link.toxic.slow_close)
         return None
-
-
-async def _message(reader: asyncio.StreamReader) -> bytes:
-    """One whole request with a Content-Length, or without a body."""
-    head = await reader.readuntil(b"\r\n\r\n")
-    lengths = [int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
-    return head + await reader.readexactly(sum(lengths))
 
 
 async def _after(seconds: float) -> None:

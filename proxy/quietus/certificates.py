@@ -1,5 +1,6 @@
-"""Certificates that are renewed while the sidecar runs: their files are looked at, and shown from the next
-handshake on. A pair that does not fit is refused, and the one that holds stays.
+"""Certificates and CAs that are renewed while the sidecar runs: their files are looked at, and used from the
+next handshake on; connections to the store that stand are closed when what they carry has ended. A pair that
+does not fit is refused, and the one that holds stays.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Certificates:
         self._metrics = metrics
         self._log = log
         self._clock = clock
-        self._seen = {use: _bytes(tls) for use, tls in self._uses}
+        self._seen = {use: tls.held()[0] for use, tls in self._uses}
         for use, tls in self._uses:
             self._tell(use, tls.cert)
 
@@ -66,7 +67,7 @@ class Certificates:
         """Takes over what has changed; how many were."""
         taken = 0
         for use, tls in self._uses:
-            found = _bytes(tls)
+            found = tls.on_disk()
             if found == self._seen[use]:
                 continue
             try:
@@ -92,14 +93,3 @@ class Certificates:
         except (OSError, ValueError):
             return
         self._metrics.set("certificate_expiry_timestamp_seconds", ends, use=use)
-
-
-def _bytes(tls: ListenerTls | UpstreamTls) -> tuple[bytes | None, ...]:
-    authority = tls.client_ca if isinstance(tls, ListenerTls) else tls.ca
-    found: list[bytes | None] = []
-    for path in (tls.cert, tls.key, authority):
-        try:
-            found.append(None if path is None else path.read_bytes())
-        except OSError:
-            found.append(None)
-    return tuple(found)

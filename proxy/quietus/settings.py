@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import ssl
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -15,7 +14,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PrivateAttr,
     model_validator,
 )
 
@@ -23,6 +21,8 @@ from quietus.core.exchange import Wire
 from quietus.profiles.words import Duration
 from quietus.settings_ledger import LedgerSettings as LedgerSettings
 from quietus.settings_ledger import sqlite_path as sqlite_path
+from quietus.settings_tls import ListenerTls as ListenerTls
+from quietus.settings_tls import UpstreamTls as UpstreamTls
 
 
 def _address(text: str) -> str:
@@ -69,64 +69,6 @@ class FileValue(_Section):
     def read(self) -> str:
         """The text of the file without the white space around it. Raises OSError."""
         return self.file.read_text(encoding="utf-8").strip()
-
-
-class ListenerTls(_Section):
-    """TLS of our own listener."""
-
-    cert: Path = Field(description="certificate chain that the listener shows, PEM")
-    key: Path = Field(description="its key, PEM")
-    client_ca: Path | None = Field(default=None, description="CA that clients' certificates must come from")
-    _made: list[ssl.SSLContext] = PrivateAttr(default_factory=list)
-
-    def renew(self) -> None:
-        """Lets every context that was made show what the files hold now. Raises OSError, ssl.SSLError."""
-        made = list(self._made)
-        self.context()  # what does not fit must not spoil the ones in use
-        self._made[:] = made
-        for each in made:
-            each.load_cert_chain(self.cert, self.key)
-            if self.client_ca is not None:
-                each.load_verify_locations(self.client_ca)
-
-    def context(self) -> ssl.SSLContext:
-        """A context for a server. Raises OSError, ssl.SSLError."""
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        made.minimum_version = ssl.TLSVersion.TLSv1_2
-        made.load_cert_chain(self.cert, self.key)
-        if self.client_ca is not None:
-            made.load_verify_locations(self.client_ca)
-            made.verify_mode = ssl.CERT_REQUIRED
-        self._made.append(made)
-        return made
-
-
-class UpstreamTls(_Section):
-    """TLS towards the store."""
-
-    ca: Path | None = Field(default=None, description="CA of the store's certificate; the system's when not given")
-    cert: Path | None = Field(default=None, description="our certificate, where the store asks for one")
-    key: Path | None = Field(default=None, description="its key")
-    _made: list[ssl.SSLContext] = PrivateAttr(default_factory=list)
-
-    def renew(self) -> None:
-        """Lets every context that was made use what the files hold now. Raises OSError, ssl.SSLError."""
-        made = list(self._made)
-        self.context()
-        self._made[:] = made
-        for each in made:
-            if self.cert is not None:
-                each.load_cert_chain(self.cert, self.key)
-            if self.ca is not None:
-                each.load_verify_locations(self.ca)
-
-    def context(self) -> ssl.SSLContext:
-        """A context for a client. Raises OSError, ssl.SSLError."""
-        made = ssl.create_default_context(cafile=str(self.ca) if self.ca else None)
-        if self.cert is not None:
-            made.load_cert_chain(self.cert, self.key)
-        self._made.append(made)
-        return made
 
 
 Files = dict[Annotated[str, Field(pattern=r"^[!#$%&'*+.^`|~0-9A-Za-z-]+$")], FileValue]

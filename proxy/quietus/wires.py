@@ -7,7 +7,6 @@ import shutil
 import ssl
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -41,26 +40,34 @@ _MESSAGE_MAX: Final = 8 * 1024 * 1024
 
 def store_client(http: HttpSettings, timeouts: Timeouts) -> HttpUpstream:
     """The client towards a store's HTTP API. Raises OSError where a file of credentials cannot be read."""
-    return HttpUpstream(
+    tls = http.upstream_tls
+    client = HttpUpstream(
         http.upstream,
         limits=UpstreamLimits(connect=timeouts.connect, upstream=timeouts.upstream),
-        tls=http.upstream_tls.context() if http.upstream_tls else None,
+        tls=tls.context() if tls else None,
         own_headers=_values(http.headers),
         inject_headers=_values(http.inject_headers),
     )
+    if tls is not None:
+        tls.listen(lambda: client.renew(tls.context()))
+    return client
 
 
 def grpc_client(
     settings: GrpcSettings, timeouts: Timeouts, response_bytes: int = _MESSAGE_MAX
 ) -> GrpcUpstream:
     """The client towards a store's gRPC API. Raises OSError like the other one."""
-    return GrpcUpstream(
+    tls = settings.upstream_tls
+    client = GrpcUpstream(
         settings.upstream,
         limits=GrpcLimits(timeouts.connect, timeouts.upstream, response_bytes),
-        credentials=_client_credentials(settings.upstream_tls) if settings.upstream_tls else None,
+        credentials=_client_credentials(tls) if tls else None,
         own_headers=_values(settings.headers),
         inject_headers=_values(settings.inject_headers),
     )
+    if tls is not None:
+        tls.listen(lambda: client.renew(_client_credentials(tls)))
+    return client
 
 
 def told_by(settings: GrpcSettings | None, timeouts: Timeouts) -> Callable[[frozenset[str]], bytes] | None:
@@ -202,20 +209,14 @@ def _values(files: dict[str, FileValue]) -> tuple[tuple[str, str], ...]:
 
 
 def _client_credentials(tls: UpstreamTls) -> grpc.ChannelCredentials:
+    held, _ = tls.held()
     return grpc.ssl_channel_credentials(
-        root_certificates=tls.ca.read_bytes() if tls.ca else None,
-        private_key=tls.key.read_bytes() if tls.key else None,
-        certificate_chain=tls.cert.read_bytes() if tls.cert else None,
+        root_certificates=held.authority, private_key=held.key or held.cert, certificate_chain=held.cert
     )
 
 
 def _server_context(tls: ListenerTls | None, shared: bool) -> ssl.SSLContext | None:
-    if tls is None:
-        return None
-    made = tls.context()
-    if shared:
-        made.set_alpn_protocols(["h2", "http/1.1"])
-    return made
+    return None if tls is None else tls.context(("h2", "http/1.1") if shared else ())
 
 
 def _server_credentials(tls: ListenerTls | None) -> grpc.ServerCredentials | None:
@@ -223,18 +224,11 @@ def _server_credentials(tls: ListenerTls | None) -> grpc.ServerCredentials | Non
         return None
 
     def now() -> grpc.ServerCertificateConfiguration:
+        """Asked at each handshake."""
+        held, _ = tls.held()
+        assert held.key is not None and held.cert is not None
         return grpc.ssl_server_certificate_configuration(
-            [(tls.key.read_bytes(), tls.cert.read_bytes())],
-            root_certificates=tls.client_ca.read_bytes() if tls.client_ca else None,
+            [(held.key, held.cert)], root_certificates=held.authority
         )
 
-    last = now()
-
-    def renewed() -> grpc.ServerCertificateConfiguration:
-        """Asked at each handshake; while the files cannot be read the last one stays."""
-        nonlocal last
-        with suppress(OSError):
-            last = now()
-        return last
-
-    return grpc.dynamic_ssl_server_credentials(last, renewed, tls.client_ca is not None)
+    return grpc.dynamic_ssl_server_credentials(now(), now, tls.client_ca is not None)

@@ -118,6 +118,8 @@ class Echo:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     told: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
     """Messages that Chat and Scatter send beside their echo."""
+    peers: set[str] = field(default_factory=set)
+    """The connections that messages came on."""
 
     def heard(self, method: str) -> list[bytes]:
         """The messages that one method was sent."""
@@ -144,6 +146,7 @@ class _Handler(grpc.GenericRpcHandler):
     async def _begin(self, name: str, message: bytes, context: Any) -> dict[str, Any]:
         metadata = tuple((key, value) for key, value in context.invocation_metadata())
         self.echo.received.append((name, metadata, message))
+        self.echo.peers.add(context.peer())
         self.echo.arrived.set()
         asked = dict(metadata)
         if "x-sleep" in asked:

@@ -8,25 +8,22 @@ never counts as an acknowledgement, or as a refusal, of a forget.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import grpc
 from grpc import aio
 
+from quietus.adapters.grpc_channels import Channels
+from quietus.adapters.grpc_channels import GrpcLimits as GrpcLimits
 from quietus.adapters.grpc_metadata import UnfitMetadata, headers_of, metadata_of, timeout_in
 from quietus.core.exchange import GRPC_STATUS, Headers, Reply, Request
 from quietus.ports import Permit, ReplyTooLarge, UpstreamError
 
 CLIENT: Final = "client"
 """The purpose of a permit for what a client asked; everything else is the sidecar's own."""
-METHODS_MAX: Final = 1024
-METADATA_BYTES_MAX: Final = 65536
-"""Of the store's answers: trailers of more than 12 KB have been lost in proxies."""
 _UNSENT: Final = re.compile(r"failed to connect|Name resolution|DNS|no (ready )?(subchannel|address)", re.I)
 _CUT: Final = re.compile(
     r"(UNKNOWN:|UNAVAILABLE:|INTERNAL:)?\s*(Stream removed|Socket closed|Transport closed|Endpoint|"
@@ -39,17 +36,6 @@ _LARGE: Final = re.compile(r"CLIENT:.*larger than max", re.I)
 _MAKES: Final = frozenset({"CANCELLED", "UNKNOWN", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "INTERNAL",
                            "UNAVAILABLE"})  # fmt: skip
 """The codes that grpcio gives by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class GrpcLimits:
-    """How long and how much: seconds and bytes."""
-
-    connect: float = 3.0
-    upstream: float = 60.0
-    """For the answer to one message. A stream has only the client's own deadline."""
-    response_bytes: int = 8 * 1024 * 1024
-    """Of one message, unpacked."""
 
 
 class GrpcUpstream:
@@ -65,13 +51,10 @@ class GrpcUpstream:
         inject_headers: Headers = (),
     ) -> None:
         """`own_headers` go on what the sidecar itself asks, `inject_headers` on every call; both replace."""
-        self._address = address
         self._limits = limits or GrpcLimits()
-        self._credentials = credentials
+        self._channels = Channels(address, self._limits, credentials)
         self._own = _lowered((*own_headers, *inject_headers))
         self._injected = _lowered(inject_headers)
-        self._channel: aio.Channel | None = None
-        self._calls: dict[str, Any] = {}
 
     async def open(self, request: Request, permit: Permit, *, fresh: bool = False) -> GrpcReply:
         """Sends one message and returns when the whole answer is there. Raises UpstreamError.
@@ -81,12 +64,13 @@ class GrpcUpstream:
         metadata = self._metadata(request, permit)
         patience = timeout_in(request.headers)
         patience = self._limits.upstream if patience is None else min(patience, self._limits.upstream)
-        channel = self._new(alone=True) if fresh else self._kept()
+        channel = self._channels.alone() if fresh else self._channels.kept()
         try:
-            await self._ready(channel)
+            await self._channels.ready(channel)
             _standing(permit)
-            method = channel.unary_unary(request.target) if fresh else self._method(channel, request.target)
+            method = self._channels.method(channel, request.target)
             call = method(request.body, metadata=metadata, timeout=patience)
+            self._channels.carries(channel, call)
             return GrpcReply(await self._answer(call))
         finally:
             if fresh:
@@ -95,17 +79,21 @@ class GrpcUpstream:
     async def converse(self, request: Request, permit: Permit) -> GrpcStream:
         """Begins a call with streams both ways; nothing of `request.body` is sent. Raises UpstreamError."""
         metadata = self._metadata(request, permit)
-        channel = self._kept()
-        await self._ready(channel)
+        channel = self._channels.kept()
+        await self._channels.ready(channel)
         _standing(permit)
         begin: Any = channel.stream_stream(request.target)
-        return GrpcStream(begin(metadata=metadata, timeout=timeout_in(request.headers)))
+        call = begin(metadata=metadata, timeout=timeout_in(request.headers))
+        self._channels.carries(channel, call)
+        return GrpcStream(call)
+
+    def renew(self, credentials: grpc.ChannelCredentials) -> None:
+        """Makes every new connection with these; one that stands is closed when its calls have ended."""
+        self._channels.renew(credentials)
 
     async def close(self) -> None:
         """Closes the connection, and whatever is under way on it."""
-        channel, self._channel = self._channel, None
-        if channel is not None:
-            await channel.close(None)
+        await self._channels.close()
 
     async def _answer(self, call: Any) -> Reply:
         try:
@@ -125,61 +113,6 @@ class GrpcUpstream:
             return metadata_of(headers)
         except UnfitMetadata as error:
             raise UpstreamError(str(error), sent=False) from None
-
-    # --- connections ---------------------------------------------------------------------------
-
-    def _kept(self) -> aio.Channel:
-        if self._channel is None:
-            self._channel = self._new(alone=False)
-            self._calls.clear()
-        return self._channel
-
-    def _method(self, channel: aio.Channel, name: str) -> Any:
-        found = self._calls.get(name)
-        if found is None:
-            if len(self._calls) >= METHODS_MAX:
-                self._calls.clear()
-            found = self._calls[name] = channel.unary_unary(name)
-        return found
-
-    def _new(self, *, alone: bool) -> aio.Channel:
-        options = [
-            ("grpc.enable_retries", 0),
-            ("grpc.enable_http_proxy", 0),
-            ("grpc.service_config_disable_resolution", 1),
-            ("grpc.max_receive_message_length", self._limits.response_bytes),
-            ("grpc.max_send_message_length", -1),
-            ("grpc.max_metadata_size", METADATA_BYTES_MAX),
-            ("grpc.absolute_max_metadata_size", METADATA_BYTES_MAX),
-            ("grpc.initial_reconnect_backoff_ms", 100),
-            ("grpc.min_reconnect_backoff_ms", round(self._limits.connect * 1000)),
-            ("grpc.max_reconnect_backoff_ms", 500),
-            # Channels with the same options share a connection unless they are told not to.
-            ("grpc.use_local_subchannel_pool", int(alone)),
-        ]
-        if self._credentials is None:
-            return aio.insecure_channel(self._address, options=options)
-        return aio.secure_channel(self._address, self._credentials, options=options)
-
-    async def _ready(self, channel: aio.Channel) -> None:
-        """Returns when the connection stands: until then, and only until then, nothing can have been sent."""
-        state = channel.get_state(try_to_connect=True)
-        if state is grpc.ChannelConnectivity.READY:
-            return
-        tried = False
-        try:
-            async with asyncio.timeout(self._limits.connect):
-                while state is not grpc.ChannelConnectivity.READY:
-                    if tried and state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
-                        break
-                    tried = tried or state is grpc.ChannelConnectivity.CONNECTING
-                    await channel.wait_for_state_change(state)
-                    state = channel.get_state(try_to_connect=True)
-                else:
-                    return
-        except TimeoutError:
-            pass
-        raise UpstreamError("the store cannot be reached", sent=False)
 
 
 class GrpcReply:

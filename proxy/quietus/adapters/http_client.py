@@ -97,6 +97,12 @@ class HttpUpstream:
             raise UpstreamError("this replica may not speak for the gate at the moment", sent=False)
         return await connection.send(data, bodiless=request.method == "HEAD")
 
+    def renew(self, tls: ssl.SSLContext) -> None:
+        """Makes every new connection with this context; one that stands is not used for another request."""
+        self._tls = tls if self._tls is not None else None
+        while self._idle:
+            self._drop(self._idle.pop())
+
     async def close(self) -> None:
         """Closes idle connections; those in use close when their exchange ends."""
         self._closed = True
@@ -133,18 +139,19 @@ class HttpUpstream:
                 given.close()
         else:
             self._open += 1
-        loop = asyncio.get_running_loop()
+        loop, tls = asyncio.get_running_loop(), self._tls
         try:
             async with asyncio.timeout(self._limits.connect):
                 _, connection = await loop.create_connection(
                     lambda: StoreConnection(loop, self._released, self._limits.upstream),
-                    self._host, self._port, ssl=self._tls,
+                    self._host, self._port, ssl=tls,
                 )  # fmt: skip
         except BaseException as error:
             self._leave_room()
             if isinstance(error, OSError | TimeoutError):
                 raise UpstreamError("the store cannot be reached", sent=False) from None
             raise
+        connection.tls = tls
         return connection
 
     async def _turn(self) -> StoreConnection | None:
@@ -184,7 +191,7 @@ class HttpUpstream:
         self._leave_room()
 
     def _released(self, connection: StoreConnection, reusable: bool) -> None:
-        if not reusable or connection.fresh or self._closed:
+        if not reusable or connection.fresh or self._closed or connection.tls is not self._tls:
             self._drop(connection)
         elif not self._queue or not self._pass_on(connection):
             self._pool(connection)

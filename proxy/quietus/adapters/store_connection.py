@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import select
+import ssl
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -40,6 +41,8 @@ class StoreConnection(asyncio.Protocol):
         self.idle_since = 0.0
         self.alive = True
         self.fresh = False
+        self.tls: ssl.SSLContext | None = None
+        """What it was made with: certificates may have been renewed since."""
         self._released = released
         self._patience = patience
         self._transport: asyncio.Transport | None = None

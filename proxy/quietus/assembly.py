@@ -268,6 +268,7 @@ def _desk(
         erasures,
         forgets,
         around.policy,
+        lambda: around.profile().store.synchronous,
         around.upstream,
         around.bounds.desk,
         around.metrics,

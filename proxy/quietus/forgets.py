@@ -19,7 +19,6 @@ from quietus.core.events import Draft, EventType
 from quietus.core.exchange import Reply
 from quietus.core.orders import Hold
 from quietus.core.scope import Scope
-from quietus.core.soundness import synchronous
 from quietus.core.states import State
 from quietus.driven import Driven as Driven
 from quietus.driven import Stage as Stage
@@ -85,11 +84,6 @@ class Forgets:
         self._opening = asyncio.Lock()
         self.client_calls: dict[str, int] = {}
         """Client calls absorbed by each erasure since the start of this process."""
-
-    @property
-    def synchronous(self) -> bool:
-        """Whether the answer to a forget of this store waits until it is settled."""
-        return synchronous(frozenset(self._profile().store.features))
 
     def joinable(self, scope: Scope) -> Erasure | None:
         """The erasure that an identical or contained forget joins, the newest first."""

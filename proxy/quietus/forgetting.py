@@ -49,6 +49,7 @@ class ForgetDesk:
         erasures: Erasures,
         forgets: Forgets,
         policy: Callable[[], Policy],
+        synchronous: Callable[[], bool],
         upstream: Upstream,
         limits: DeskLimits,
         metrics: Measures,
@@ -60,6 +61,7 @@ class ForgetDesk:
         self._erasures = erasures
         self._forgets = forgets
         self._policy = policy
+        self._synchronous = synchronous
         self._upstream = upstream
         self._limits = limits
         self._metrics = metrics
@@ -178,7 +180,7 @@ class ForgetDesk:
             assert reply is not None
             return passed(reply)
         seconds = self._wanted(reading.request)
-        if decision.effect is Effect.WAIT or (self._forgets.synchronous and seconds is None):
+        if decision.effect is Effect.WAIT or (self._synchronous() and seconds is None):
             seconds = self._limits.wait
         seconds = seconds or 0.0
         if seconds > 0 and erasure.unsettled:

@@ -7,6 +7,7 @@ from typing import Any
 from quietus.core.due import Due, Progress
 from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType
+from quietus.core.probing import Failure, failure_of
 from quietus.core.states import Happening, State, step
 from quietus.erasures import Erasures
 from quietus.flights import Flights, write_name
@@ -68,7 +69,9 @@ class Inquiry:
         counted = what.counted and not back and current.base_version == erasure.base_version
         await self._note(current, result, counted)
         if result.outcome == "leaking":
-            await self.leak(current, progress, began, result.leaking, "probe")
+            await self.leak(
+                current, progress, began, result.leaking, "probe", failure_of(result.surfaces)
+            )
             await self._remedy(current, predicate, result, kin.to_sever if kin is not None else [])
         elif result.uncontrolled and result.reached and current.state is not State.SETTLED:
             await self._renew_controls(current, predicate, snapshot, result.uncontrolled)
@@ -106,17 +109,19 @@ class Inquiry:
         await self._erasures.append([draft], expect=self._erasures.gate.erasures[erasure.id])
 
     async def leak(
-        self, erasure: Erasure, progress: Progress, started: float, surfaces: list[str], seen: str
-    ) -> None:
+        self, erasure: Erasure, progress: Progress, started: float, surfaces: list[str], seen: str,
+        failure: Failure = Failure.UNKNOWN,
+    ) -> None:  # fmt: skip
         """Writes down that something of the erased was met, in a call that began at `started`."""
         late = started >= progress.bound_at and erasure.state is not State.SETTLED
         kind = EventType.LEAKED_LATE if late else EventType.LEAKED
         was = erasure.state
         moves = step(was, Happening(kind.value)) is not was
         seen_at = self._clock.now() - (self._clock.monotonic() - started)
-        await self._append(
-            erasure, kind, {"surfaces": surfaces, "seen": seen, "seen_at": seen_at}, gate=moves
-        )
+        if erasure.settled_once:
+            failure = Failure.RESURRECTION
+        facts = {"surfaces": surfaces, "seen": seen, "seen_at": seen_at, "failure": failure.value}
+        await self._append(erasure, kind, facts, gate=moves)
         now = self._erasures.gate.erasures[erasure.id]
         if now.terms.claims_completion:
             for surface in surfaces:
@@ -125,7 +130,8 @@ class Inquiry:
             self._metrics.count("resurrections", vector="relapse")
         if now.state is State.VIOLATION and was is not State.VIOLATION:
             self._metrics.count("violations", cause="late_leak")
-        self._log.info("leak", erasure=erasure.id, state=now.state.value, surfaces=sorted(surfaces))
+        self._log.info("leak", erasure=erasure.id, state=now.state.value, surfaces=sorted(surfaces),
+                       failure=failure.value)
 
     async def _remedy(
         self, erasure: Erasure, predicate: Predicate, result: Round, to_sever: list[Descendant]

@@ -16,7 +16,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.lineage import Detector
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.policy import Policy
-from quietus.core.probing import KEYS_A_ROUND
+from quietus.core.probing import KEYS_A_ROUND, LINEAGE
 from quietus.core.scope import Scope
 from quietus.core.severance import Fate
 from quietus.core.verdict import Outcome
@@ -27,8 +27,6 @@ from quietus.prober import Prober
 from quietus.recording import Observer
 from quietus.snapshots import Descendant, Predicate, Snapshot
 
-SURFACE: Final = "lineage"
-"""The name under which descendants stand among the surfaces of an erasure."""
 LEAKING: Final = Fate.CASCADE.value
 
 
@@ -98,7 +96,7 @@ class Severing:
                 self._lineage.records.drop(bytes.fromhex(each.record))
         doubtful = [each for each, fate in there if fate != Fate.UNLINK.value and each.fate != LEAKING]
         surface["escalated"] = len(doubtful)
-        self._metrics.count("probes", surface=SURFACE, outcome=surface["outcome"])
+        self._metrics.count("probes", surface=LINEAGE, outcome=surface["outcome"])
         must_go = [e for e, fate, fresh in read if fate == LEAKING and not fresh and e.fate == LEAKING]
         return Kinship(surface, must_go)
 
@@ -116,7 +114,7 @@ class Severing:
         elif through.get("outcome") == Outcome.INCONCLUSIVE.value:
             outcome, reason = Outcome.INCONCLUSIVE, "the surface that they are read through did not count"
         return {
-            "name": SURFACE,
+            "name": LINEAGE,
             "kind": "derived",
             "applies": True,
             "outcome": outcome.value,

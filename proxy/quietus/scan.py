@@ -17,7 +17,7 @@ from quietus.core.gate import Gate
 from quietus.core.lineage import Detector
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.probing import Witness
-from quietus.core.scope import Scope
+from quietus.core.scope import ANY, Scope
 from quietus.core.screening import Screener, screen
 from quietus.lineage import Lineage
 from quietus.owners import Owners
@@ -61,6 +61,23 @@ class Reach:
 
     tenant: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
+    path: tuple[str, ...] | None = None
+    """The path of all that is listed, where rows do not say theirs: a record is known by it."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of what is listed."""
+        tenant = ANY if self.tenant is None else frozenset({self.tenant})
+        return Scope(tenant=tenant, path=ANY if self.path is None else frozenset({self.path}))
+
+    @property
+    def call(self) -> Call:
+        """The listing as a call that recalls all of it."""
+        return Call(Operation.RECALL, route="scan", scope=self.scope, capture=dict(self.values))
+
+    def witness(self) -> Witness:
+        """What the listing is asked with."""
+        return Witness(tenant=self.tenant, path=self.path, capture=dict(self.values))
 
 
 class Scan:
@@ -87,10 +104,8 @@ class Scan:
         self._told = told
         self._gate = gate
         self._screener = screener
-        tenant = reach.tenant
-        self._scope = Scope() if tenant is None else Scope(tenant=frozenset({tenant}))
-        self._call = Call(Operation.RECALL, route="scan", scope=self._scope, capture=dict(reach.values))
-        self._digested = owners.digested(self._scope)
+        self._call = reach.call
+        self._digested = owners.digested(reach.scope)
         self.seen = Seen()
 
     @property
@@ -104,7 +119,7 @@ class Scan:
         if surface is None:
             name = self._prober.profile.name
             raise CannotScan(f"the profile {name} has no `controls`, a listing of all records: add one")
-        witness = Witness(tenant=self._reach.tenant, capture=dict(self._reach.values))
+        witness = self._reach.witness()
         began, page = self._begin(resume)
         for _ in range(PAGES_MAX):
             try:

@@ -14,11 +14,13 @@ from quietus.core.probing import (
     BLOCKING,
     PER_SURFACE,
     Controls,
+    Failure,
     Finding,
     Probe,
     SurfaceFacts,
     Witness,
     conclude_round,
+    failure_of,
     judge,
     plan,
     wording,
@@ -247,3 +249,28 @@ def test_history_and_what_cannot_be_probed_do_not_block() -> None:
     beside = [surface("log", "history", "LEAKING"), surface("backups", "unprobeable", "OUT_OF_SCOPE")]
     assert conclude_round([surface(), *beside]) == "clean"
     assert conclude_round(beside) == "inconclusive"
+
+
+@pytest.mark.requirement("R169")
+@pytest.mark.parametrize(
+    ("leaking", "failure"),
+    [
+        ({"record"}, "MISSING_DELETE"),
+        ({"record", "search", "lineage"}, "MISSING_DELETE"),
+        ({"search"}, "ORDERING"),
+        ({"cache"}, "ORDERING"),
+        ({"lineage"}, "PROPAGATION"),
+        ({"lineage", "search"}, "PROPAGATION"),
+        (set(), "UNKNOWN"),
+    ],
+)
+def test_a_leak_says_what_kind_of_failure_it_is(leaking: set[str], failure: str) -> None:
+    kinds = {"record": "primary", "search": "index", "cache": "cache", "lineage": "derived"}
+    round_ = [surface(n, kind, "LEAKING" if n in leaking else "CLEAN") for n, kind in kinds.items()]
+    assert failure_of([*round_, surface("log", "history", "LEAKING")]).value == failure
+
+
+@pytest.mark.requirement("R169")
+def test_what_was_not_read_is_not_called_gone() -> None:
+    unread = [surface("record", "primary", "INCONCLUSIVE"), surface("search", "index", "LEAKING")]
+    assert failure_of(unread) is Failure.UNKNOWN

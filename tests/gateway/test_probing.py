@@ -111,6 +111,22 @@ async def test_what_the_store_left_is_removed_by_key_and_the_interval_begins_aga
         assert world.direct("GET", "/v1/memories/bobs-key-1").status == 200
 
 
+@pytest.mark.requirement("R169")
+@pytest.mark.parametrize(
+    ("faults", "failure"),
+    [(Faults(lazy_index=8.0), "ORDERING"), (Faults(idle_ack=True), "MISSING_DELETE")],
+    ids=["ordering", "missing delete"],
+)
+async def test_a_delete_that_came_too_early_is_told_from_one_that_never_came(
+    faults: Faults, failure: str
+) -> None:
+    async with short(faults) as world:
+        await two(world)
+        await world.forget(subject="alice")
+        await world.until(lambda: world.erasure().state is State.LEAKING, 20.0)
+        assert [e.facts["failure"] for e in await all_events(world) if e.type == "leaked"][0] == failure
+
+
 async def test_a_record_that_comes_back_every_time_is_not_deleted_for_ever() -> None:
     async with short(Faults(idle_ack=True)) as world:
         await two(world)
@@ -162,6 +178,7 @@ async def test_a_patrol_finds_a_relapse_and_reopens_it_with_a_new_bound() -> Non
         world.legacy.put(ALICE, key="alice-key-1", subject="alice")
         await world.until(lambda: world.erasure().state is State.RELAPSED, 8000.0, 2.0)
         assert world.erasure().bound_at > world.clock.now() - 60.0
+        assert [e.facts["failure"] for e in await all_events(world) if e.type == "leaked"] == ["RESURRECTION"]
         assert (await world.recall("spare key", subject="alice")).status == 409
         assert world.sample("quietus_resurrections_total", store="memories", vector="relapse") == 1
         await settle(world)

@@ -1,4 +1,4 @@
-"""Calls that a policy lets wait: they pass when what they touched is settled, and never because they waited."""
+"""Calls that a policy lets wait: they pass when what they touched is settled, never for having waited."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ async def test_an_answer_that_a_forget_overtakes_does_not_pass_where_recalls_wai
 
 
 async def test_there_is_room_for_so_many_and_the_next_is_refused_at_once() -> None:
-    async with short(store={"settling_interval": 60.0, "effectuation_bound": 110.0}, policy=HELD_BACK) as world:
+    lazy = {"settling_interval": 60.0, "effectuation_bound": 110.0}
+    async with short(store=lazy, policy=HELD_BACK) as world:
         await two(world)
         await world.forget(subject="alice")
         body = json.dumps({"key": "b9", "value": ALICE, "retention": {"subject": "bob"}}).encode()

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from quietus import policies, policy_cases
 from quietus.app import SystemClock
+from quietus.cli import describing, recording, rehearsing
 from quietus.cli.root import NO, USAGE, guarded, say, screen, told
 from quietus.cli.trying import profile_try
 from quietus.config import load
@@ -185,4 +186,6 @@ def register(app: typer.Typer) -> None:
     profile.command("list")(profile_list)
     profile.command("show")(profile_show)
     profile.command("try")(profile_try)
+    for part in (describing, recording, rehearsing):
+        part.register(profile)
     app.add_typer(profile, name="profile")

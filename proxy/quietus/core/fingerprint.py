@@ -192,3 +192,29 @@ def beside(roots: Iterable[str], alias: Sequence[str], digest: Digest) -> list[b
 def joined(run: Iterable[str]) -> bytes:
     """The words as they are digested."""
     return " ".join(run).encode("utf-8", "surrogatepass")
+
+
+class Run:
+    """The words of a text, and any stretch of them as bytes without joining them again."""
+
+    def __init__(self, spoken: list[str]) -> None:
+        self.words = spoken
+        self.data = joined(spoken)
+        plain = len(self.data) == sum(map(len, spoken)) + len(spoken) - 1
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        at = 0
+        for word in spoken:
+            self._starts.append(at)
+            at += len(word) if plain else len(joined([word]))
+            self._ends.append(at)
+            at += 1
+
+    def piece(self, place: int, size: int) -> bytes:
+        """`size` words from `place` on."""
+        return self.data[self._starts[place] : self._ends[place + size - 1]]
+
+    def pieces(self, size: int) -> list[bytes]:
+        """Every stretch of `size` words."""
+        data = self.data
+        return [data[a:z] for a, z in zip(self._starts, self._ends[size - 1 :], strict=False)]

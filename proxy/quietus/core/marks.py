@@ -27,6 +27,8 @@ class Marks:
     """The marks of all erasures. Owners are named by strings; one event loop owns the table."""
 
     def __init__(self) -> None:
+        self.version = 0
+        """Grows with every change: what a text was found to say holds for one version."""
         self._fresh: dict[bytes, bytes | bytearray] = {}
         self._heads: array[int] = array("Q")
         self._rest = b""
@@ -51,6 +53,7 @@ class Marks:
     def add(self, owner: str, marks: Iterable[Mark]) -> None:
         """Adds marks of an owner. Adding one twice changes nothing that can be seen."""
         number = self.number(owner)
+        self.version += 1
         fresh = self._fresh
         for mark in marks:
             head, record = self.record(mark, number)
@@ -74,6 +77,7 @@ class Marks:
         number = self._owners.pop(owner, None)
         if number is None:
             return
+        self.version += 1
         self._gone.add(number)
         if len(self) <= _SMALL or len(self._gone) * 4 > len(self._names):
             self._sort_out()
@@ -174,10 +178,11 @@ class Marks:
         else:
             for name, mark in kept:
                 sorted_out.add(name, [mark])
-        self.__dict__.update(sorted_out.__dict__)
+        self.__dict__.update({**sorted_out.__dict__, "version": self.version + 1})
 
     def pack(self, buckets: list[bytearray]) -> None:
         """Packs records, grouped by the first byte of their heads, with those that are packed already."""
+        self.version += 1
         for place, number in enumerate(self._heads):
             head = number.to_bytes(HALF, "big")
             buckets[head[0]] += head + self._rest[place * _RECORD : (place + 1) * _RECORD]

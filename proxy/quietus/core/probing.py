@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final
 
 from quietus.core.verdict import Outcome
@@ -19,6 +20,9 @@ PER_SURFACE: Final = 8
 KEYS_A_ROUND: Final = 350
 """Reads of single records in one round at most: so many that the counted rounds together read each one.
 Where there are more, the surface says that it was sampled, and the verdict is capped."""
+
+LINEAGE: Final = "lineage"
+"""The surface that is not the profile's: the records that were derived from what is erased."""
 
 BLOCKING: Final = frozenset({"primary", "index", "cache", "derived", "graph"})
 """Kinds of surfaces that must be clean before an erasure settles."""
@@ -198,3 +202,30 @@ def conclude_round(surfaces: Sequence[Mapping[str, Any]]) -> str:
     if not probed or any(s["outcome"] != Outcome.CLEAN.value for s in probed):
         return "inconclusive"
     return "clean"
+
+
+class Failure(StrEnum):
+    """In which way a forget was not done, as far as a leaking round shows it."""
+
+    MISSING_DELETE = "MISSING_DELETE"
+    """The record itself stands where it stood."""
+    ORDERING = "ORDERING"
+    """The record is gone and what was made of it is not yet: the forget was answered before that was."""
+    PROPAGATION = "PROPAGATION"
+    """Derived records that are known bear it still; deleting those again is the right answer."""
+    RESURRECTION = "RESURRECTION"
+    """It was settled and is back; deleting it again is not the answer."""
+    UNKNOWN = "UNKNOWN"
+    """The primary surface could not be read, or a client met it."""
+
+
+def failure_of(surfaces: Sequence[Mapping[str, Any]]) -> Failure:
+    """What a leaking round says of a forget that was never settled: the gravest that it shows."""
+    blocking = [s for s in surfaces if s["kind"] in BLOCKING]
+    leaking = {s["name"]: s["kind"] for s in blocking if s["outcome"] == Outcome.LEAKING.value}
+    if "primary" in leaking.values():
+        return Failure.MISSING_DELETE
+    if LINEAGE in leaking:
+        return Failure.PROPAGATION
+    clean = [s for s in blocking if s["kind"] == "primary" and s["outcome"] == Outcome.CLEAN.value]
+    return Failure.ORDERING if leaking and clean else Failure.UNKNOWN

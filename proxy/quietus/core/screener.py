@@ -1,17 +1,17 @@
 """Whom a value belongs to: a subject, a record, or a text that says something of the erased.
 
 In two stages: a field of bits in memory answers nearly every "no" (`marks`); what may be one is confirmed by
-the keyed digest of the whole run. Verdicts on whole values are remembered until the gate changes.
+the keyed digest of the whole run. What a value says of whom is remembered until the marks change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from quietus.core.erasure import Erasure
-from quietus.core.fingerprint import HALF, HEAD, Mark, beside, joined
+from quietus.core.fingerprint import HALF, HEAD, Mark, Run, beside, joined
 from quietus.core.folding import folded, split
 from quietus.core.gate import Gate
 from quietus.core.likeness import ALIKE, TELLING, alike, parts_of, stems_of
@@ -22,11 +22,13 @@ Pseudonym = Callable[[str, str], bytes]
 """Keyed digest of an identifier: (kind, raw value) to bytes."""
 Digest = Callable[[str, bytes], bytes]
 Digests = Callable[[str, Sequence[bytes]], list[bytes]]
+Said = tuple[tuple[str, str, bool], ...]
+"""What a text says of whom, by its marks alone: owner, cause, and whether it is their text and no more."""
 
 ID_LENGTH: Final = 8
 """A scalar that is no key of a row counts as a mention of an erased key from this length on."""
 CACHED: Final = 50_000
-"""Verdicts on scalars kept for one generation of the gate; at the bound the oldest go."""
+"""Verdicts on scalars kept as long as the marks stand; at the bound the oldest go."""
 TOGETHER: Final = 10
 """Words that two common sentences of one text must have together."""
 WORDS: Final = 50_000
@@ -41,6 +43,8 @@ SUSPICIONS: Final = frozenset({"beside", "overlap"})
 """Causes that count in writes alone."""
 MENTIONS: Final = SUSPICIONS | {"alias"}
 """Causes that are no evidence of a leak."""
+NAMED: Final = frozenset({"subject", "key"})
+"""Causes of a value that is an erased identifier itself: told of every erasure."""
 WRITINGS: Final = 2
 """How deep a text that is encoded in a text is looked for."""
 
@@ -73,55 +77,79 @@ class Screener:
         self._digest = digest
         self._digests = digests or (lambda kind, data: [digest(kind, each) for each in data])
         self._generation = -1
-        self._seen: dict[str, tuple[Hit, ...]] = {}
+        self._version = -1
+        self._seen: dict[str, Said] = {}
+        self._hits: dict[str, tuple[Hit, ...]] = {}
         self._words: dict[str, bytes] = {}
         self._kinds: frozenset[str] = frozenset()
 
     def look(self, text: str) -> tuple[Hit, ...]:
         """The erasures that a scalar belongs to: its text, its words, or it being an erased id."""
         if self._generation != self._gate.generation:
-            self._seen.clear()
-            self._generation = self._gate.generation
-            self._kinds = frozenset(kind.partition(":")[0] for kind in self._gate.kinds)
-        found = self._seen.get(text)
-        if found is None:
+            self._renew()
+        said = self._seen.get(text)
+        if said is None:
             if len(self._seen) >= CACHED:
-                self._seen.pop(next(iter(self._seen)))
-            found = self._seen[text] = tuple(self._look(text))
+                self._hits.pop(oldest := next(iter(self._seen)), None)
+                self._seen.pop(oldest)
+            said = self._seen[text] = tuple(dict.fromkeys(self._look(text)))
+        if not said:
+            return ()
+        found = self._hits.get(text)
+        if found is None:
+            found = self._hits[text] = tuple(self._counted(said))
         return found
 
-    def _look(self, text: str) -> Iterable[Hit]:
-        kinds = self._kinds
-        if "subject" in kinds:
-            yield from self._held(Mark("subject", self._pseudonym("subject", text)), "subject")
-        if "id" in kinds and len(text) >= ID_LENGTH:
-            yield from self._held(Mark("id", self._pseudonym("key", text)), "key")
+    def _renew(self) -> None:
+        """What a text says of whom holds as long as the marks; what that means, as long as the gate."""
+        self._generation = self._gate.generation
+        self._hits.clear()
+        if self._version != self._gate.marks.version:
+            self._version = self._gate.marks.version
+            self._seen.clear()
+            self._kinds = frozenset(kind.partition(":")[0] for kind in self._gate.kinds)
+
+    def _counted(self, said: Said) -> Iterator[Hit]:
+        """The hits that count as the gate stands: of what a text says, one of each erasure is enough."""
         reached: set[tuple[str, str]] = set()
-        for hit in self._said(text, WRITINGS):
-            # Once is enough; but a mention of the name must not hide what is quoted beside it.
-            what = (hit.erasure.id, "" if hit.strong else hit.cause)
-            if what not in reached:
-                reached.add(what)
+        for owner, cause, whole in said:
+            for hit in self._of((owner,), cause, whole=whole):
+                if cause == "alias" and not hit.erasure.unsettled:
+                    continue  # a settled erasure does not make its name unspeakable
+                if cause not in NAMED:
+                    # A mention of the name must not hide what is quoted beside it.
+                    if (what := (owner, "" if hit.strong else cause)) in reached:
+                        continue
+                    reached.add(what)
                 yield hit
 
-    def _said(self, text: str, depth: int) -> Iterator[Hit]:
+    def _look(self, text: str) -> Iterator[tuple[str, str, bool]]:
+        kinds = self._kinds
+        if "subject" in kinds:
+            yield from self._left(Mark("subject", self._pseudonym("subject", text)), "subject")
+        if "id" in kinds and len(text) >= ID_LENGTH:
+            yield from self._left(Mark("id", self._pseudonym("key", text)), "key")
+        yield from self._said(text, WRITINGS)
+
+    def _said(self, text: str, depth: int) -> Iterator[tuple[str, str, bool]]:
         """What a text says of the erased, in this writing and in those that are hidden in it."""
         kinds = self._kinds
         spoken = split(folded(text)) if kinds & SPOKEN else []
         if spoken:
             run = Run(spoken)
             if "text" in kinds:
-                yield from self._held(Mark("text", self._digest("text", run.data)), "content", whole=True)
+                yield from self._left(Mark("text", self._digest("text", run.data)), "content", True)
             if kinds & {"run", "part"} and len(spoken) >= HEAD:
-                yield from self._of(self._quoted(run), "content")
+                yield from ((owner, "content", False) for owner in self._quoted(run))
             if "alias" in kinds:
                 yield from self._named(run, text)
         if "token" in kinds:
             for token in tokens_of(text):
-                yield from self._held(Mark("token", self._digest("token", token.encode())), "token")
+                yield from self._left(Mark("token", self._digest("token", token.encode())), "token")
         if depth and kinds & WRITTEN:
             for inner in unwrapped(text):
-                yield from (replace(hit, whole=False) for hit in self._said(inner, depth - 1) if hit.strong)
+                told = self._said(inner, depth - 1)
+                yield from ((owner, cause, False) for owner, cause, _ in told if cause not in MENTIONS)
 
     def _quoted(self, run: Run) -> Iterator[str]:
         """Whose sentences and runs of words stand in a text; of common sentences it takes two of one text."""
@@ -148,19 +176,17 @@ class Screener:
                 if tail == tails[kind] or (name == "part" and tail[2:] == tails[kind][: HALF - 2]):
                     yield name, place, int(size), owner, tail
 
-    def _named(self, run: Run, text: str) -> Iterator[Hit]:
+    def _named(self, run: Run, text: str) -> Iterator[tuple[str, str, bool]]:
         aliases: dict[tuple[str, ...], None] = {}
         for _, place, size, owner, _ in self._confirmed(run, self._first_words(run.words)):
             if len(aliases) < ALIASES:
                 aliases[tuple(run.words[place : place + size])] = None
-            for hit in self._of([owner], "alias"):
-                if hit.erasure.unsettled:  # a settled erasure does not make its name unspeakable
-                    yield hit
+            yield owner, "alias", False
         if "beside" in self._kinds:
             for alias in aliases:
                 yield from self._beside(text, alias)
 
-    def _beside(self, text: str, alias: tuple[str, ...]) -> Iterator[Hit]:
+    def _beside(self, text: str, alias: tuple[str, ...]) -> Iterator[tuple[str, str, bool]]:
         """What a text says beside an alias: most of one text of theirs, or much of what it says itself."""
         most: dict[str, None] = {}
         some: dict[str, None] = {}
@@ -175,8 +201,8 @@ class Screener:
                 telling = sum(1 for root in shared if roots[root] == TELLING)
                 if alike(roots, shared) >= ALIKE:
                     (most if telling >= 2 and telling * 2 >= place[2] else some)[owner] = None
-        yield from self._of(most, "beside")
-        yield from self._of(some, "overlap")
+        yield from ((owner, "beside", False) for owner in most)
+        yield from ((owner, "overlap", False) for owner in some)
 
     def _first_words(self, spoken: list[str]) -> list[bytes]:
         known = self._words
@@ -189,8 +215,11 @@ class Screener:
             known.update(zip(new, digests, strict=True))
         return [known[word] for word in spoken]
 
-    def _held(self, mark: Mark, cause: str, *, whole: bool = False) -> Iterable[Hit]:
-        return self._of(self._gate.marks.holders(mark), cause, whole=whole)
+    def _left(self, mark: Mark, cause: str, whole: bool = False) -> Said:
+        return tuple((owner, cause, whole) for owner in self._gate.marks.holders(mark))
+
+    def _held(self, mark: Mark, cause: str) -> Iterable[Hit]:
+        return self._of(self._gate.marks.holders(mark), cause)
 
     def _of(self, owners: Iterable[str], cause: str, *, whole: bool = False) -> Iterator[Hit]:
         for erasure in self._gate.standing(owners):
@@ -239,32 +268,6 @@ class Screener:
         else:
             mark = Mark("id", self._pseudonym("key", key))
         return tuple(self._held(mark, "key"))
-
-
-class Run:
-    """The words of a text, and any stretch of them as bytes without joining them again."""
-
-    def __init__(self, spoken: list[str]) -> None:
-        self.words = spoken
-        self.data = joined(spoken)
-        plain = len(self.data) == sum(map(len, spoken)) + len(spoken) - 1
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        at = 0
-        for word in spoken:
-            self._starts.append(at)
-            at += len(word) if plain else len(joined([word]))
-            self._ends.append(at)
-            at += 1
-
-    def piece(self, place: int, size: int) -> bytes:
-        """`size` words from `place` on."""
-        return self.data[self._starts[place] : self._ends[place + size - 1]]
-
-    def pieces(self, size: int) -> list[bytes]:
-        """Every stretch of `size` words."""
-        data = self.data
-        return [data[a:z] for a, z in zip(self._starts, self._ends[size - 1 :], strict=False)]
 
 
 def twin_mark(subject: bytes, data: bytes, digest: Digest) -> Mark:

@@ -207,7 +207,7 @@ def encode_text(document: Any) -> str:
     return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
 
-_quote = json.JSONEncoder(ensure_ascii=False).encode
+_quote = json.encoder.encode_basestring
 
 
 def scalar_text(value: Any) -> str | None:

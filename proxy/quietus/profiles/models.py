@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from quietus.core.soundness import Manners
+from quietus.core.soundness import Manners, synchronous
 from quietus.profiles.call_words import CallGrpc, CallHttp, CallModel, PageModel, RouteModel, Wired
 from quietus.profiles.words import (
     AckModel,
@@ -58,6 +58,11 @@ class StoreModel(Model):
         known = None if self.write_path_reads_derived == "unknown" else self.write_path_reads_derived
         lazy = self.erasure_model == "async"
         return Manners(lazy, known, self.settling_interval, frozenset(self.features), attested)
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether the answer to a forget waits until it is settled."""
+        return synchronous(frozenset(self.features))
 
     @property
     def bound(self) -> float:

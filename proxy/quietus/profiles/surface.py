@@ -9,7 +9,7 @@ from typing import Any, Final
 from quietus.core.exchange import Reply, Request, Wire
 from quietus.core.operations import Item
 from quietus.profiles.acks import Condition, reply_view
-from quietus.profiles.answers import Answered, Captures, read_answer
+from quietus.profiles.answers import Answered, Captures, answered, read_answer
 from quietus.profiles.call_words import PageModel
 from quietus.profiles.columns import compile_groups
 from quietus.profiles.descriptors import MessageType
@@ -97,10 +97,15 @@ class Surface:
             captures = capture_all(self.capture, view) if self.capture else {}
         except Ambiguous:
             raise Unreadable("the answer says two things where one is expected") from None
-        answer = self._answer(reply, captures)
+        answer = self._rows(reply, reading, captures)
         following = self.page.following(view, len(answer.items), page) if self.page is not None else None
         return SurfaceAnswer(answer.items, False, following, answer)
 
+    def _rows(self, reply: Reply, reading: Answered, captures: Captures) -> Answered:
+        """The answer with its rows. JSON that has been decoded already is not decoded again."""
+        if self.gives is None and reading.text is None:
+            return answered(reading.document, reading.plain, self.groups, captures, required=True)
+        return self._answer(reply, captures)
 
     def _answer(self, reply: Reply, captures: Captures = {}, *, lenient: bool = False) -> Answered:  # noqa: B006
         """The answer; `lenient`: without its rows, and one that cannot be read has no document."""

@@ -43,14 +43,31 @@ def test_who_ranks_or_merges_needs_an_audit(feature: str) -> None:
     assert audited(replace(manners, features=frozenset({"ttl"})))
 
 
+def featured(*features: str, reads: bool | None = None) -> Manners:
+    return Manners(True, reads, 900.0, frozenset(features))
+
+
+SIGNAL = "completion_signal"
+
+
 @pytest.mark.requirement("R158", "R175", "R176", "R177")
 @pytest.mark.parametrize("promise", ["hard_erasure", "dedup", "salience"])
 def test_a_forget_waits_where_the_store_promises_more_and_says_when(promise: str) -> None:
-    signal = "completion_signal"
-    assert synchronous(frozenset({promise, signal})) and not must_wait(frozenset({promise, signal}))
-    assert must_wait(frozenset({promise, "ttl"})) and not synchronous(frozenset({promise, "ttl"}))
-    for features in ({signal}, {"ttl", signal}, {"ttl"}, set()):
-        assert not synchronous(frozenset(features)) and not must_wait(frozenset(features))
+    assert synchronous(featured(promise, SIGNAL)) and not must_wait(featured(promise, SIGNAL))
+    assert must_wait(featured(promise, "ttl")) and not synchronous(featured(promise, "ttl"))
+    for manners in (featured(SIGNAL), featured("ttl", SIGNAL), featured("ttl"), featured()):
+        assert not synchronous(manners) and not must_wait(manners)
+
+
+@pytest.mark.requirement("R172", "R176", "R177")
+def test_nothing_is_held_for_the_sake_of_writes_that_read_nothing_derived() -> None:
+    for feature in ("dedup", "salience"):
+        for reads in (True, None):
+            assert must_wait(featured(feature, reads=reads))
+        assert not must_wait(featured(feature, reads=False))
+        assert not synchronous(featured(feature, SIGNAL, reads=False))
+        assert rated(featured(feature, reads=False)) is Rating.SOUND
+    assert must_wait(featured("hard_erasure", reads=False)), "a promise to people, whatever is written"
 
 
 @pytest.mark.requirement("R158", "R184")

@@ -120,9 +120,10 @@ def test_forget_of_somebody_unknown_claims_nothing() -> None:
     assert "found before" in " ".join(verdict.missing)
 
 
-@pytest.mark.requirement("R77")
-def test_without_a_tombstone_it_is_unconfirmed() -> None:
-    assert verdict_of(settled(), COMPLETE, tombstoned=False).word is Word.UNCONFIRMED
+@pytest.mark.requirement("R76", "R77")
+def test_without_a_tombstone_it_is_unconfirmed_and_says_so() -> None:
+    verdict = verdict_of(settled(), COMPLETE, tombstoned=False)
+    assert verdict.word is Word.UNCONFIRMED and verdict.missing == ("a tombstone against re-ingestion",)
 
 
 @pytest.mark.requirement("R26", "R58", "R102")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
+from quietus.core.trial_conclusion import INHERITS, contradicted
 from quietus.legacy.faults import FAULTS
 from quietus.profiles.loader import find_profile, parse_profile
 from tests.trial.ground import Ground, found
@@ -100,7 +101,7 @@ def test_every_fault_has_a_line() -> None:
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.requirement("R2")
+@pytest.mark.requirement("R2", "R76", "R172")
 @pytest.mark.parametrize("words", TABLE, ids=_name)
 async def test_a_fault_is_found_with_its_lag_and_nothing_is_left(words: tuple[str, ...]) -> None:
     line = TABLE[words]
@@ -118,12 +119,18 @@ async def test_a_fault_is_found_with_its_lag_and_nothing_is_left(words: tuple[st
         assert ground.seen.left and not conclusion.complete and not conclusion.conditions
     else:
         assert ground.left() == [] and ground.seen.left == []
+    # What is written again is a canary, too: what comes back of it, or into it, is seen.
+    if line.finds & set(INHERITS):
+        declared = {"erasure_model": "async", "settling_interval": 900.0, "keeps_queries": "unknown"}
+        false = contradicted({**declared, "write_path_reads_derived": False}, conclusion)
+        assert false == ("write_path_reads_derived is true, and the profile says false",)
+        assert "no_derived_reads" not in conclusion.conditions
     if "leaks" in line.finds or words[0].partition("=")[0] in STUBBORN:
         assert "synchronous_transactional" not in conclusion.conditions
     assert ground.store.holds("green tea") >= {"rows", "index"}
 
 
-@pytest.mark.requirement("R2", "R23", "R118", "R138", "R173")
+@pytest.mark.requirement("R2", "R23", "R118", "R138", "R159", "R172", "R173", "R174")
 @pytest.mark.parametrize("words", [(), ("gzip",), ("columnar",), ("epochs",), ("ack=ok",)], ids=_name)
 async def test_an_honest_store_passes(words: tuple[str, ...]) -> None:
     ground = Ground(*words)
@@ -135,6 +142,13 @@ async def test_an_honest_store_passes(words: tuple[str, ...]) -> None:
     }  # fmt: skip
     assert conclusion.store["erasure_model"] == "synchronous_transactional"
     assert not ground.store.holds("canary")
+
+
+@pytest.mark.requirement("R159", "R174")
+async def test_one_tombstone_for_erasure_and_expiry_is_shown_by_what_expires() -> None:
+    conclusion = await Ground("soft_ttl").run()
+    assert "synchronous_transactional" in conclusion.conditions
+    assert not {"same_tombstone_index", "expiry_purges"} & set(conclusion.conditions)
 
 
 async def test_few_canaries_pass_nothing_that_shortens_a_wait() -> None:

@@ -15,7 +15,16 @@ from quietus.legacy.faults import Faults
 from quietus.policies import load_policy
 from quietus.profiles.loader import find_profile, load_profile, parse_profile
 from quietus.profiles.profile import Profile
-from quietus.trials import Exemptions, TrialFault, TrialResult, found_trial, load_trial, standing, written
+from quietus.trials import (
+    VOUCHED,
+    Exemptions,
+    TrialFault,
+    TrialResult,
+    found_trial,
+    load_trial,
+    standing,
+    written,
+)
 from tests.trial.ground import Ground
 from tests.virtual_clock import START
 from tests.world import Silent, World
@@ -109,18 +118,31 @@ def test_a_change_of_standing_is_told_to_the_log_once() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.requirement("R2", "R173")
-@pytest.mark.parametrize(("trial", "least", "most"), [(GOOD, 0.0, 60.0), (None, 900.0, 1000.0)])
+ALL = changed(conditions=frozenset({"synchronous_transactional", *VOUCHED}))
+
+
+@pytest.mark.requirement("R2", "R139", "R159", "R173", "R174")
+@pytest.mark.parametrize(
+    ("profile", "trial", "least", "most"),
+    [
+        (DECLARED, GOOD, 0.0, 60.0),
+        (DECLARED, None, 900.0, 1000.0),
+        *((vouched(condition), ALL, 0.0, 60.0) for condition in VOUCHED),
+        *((vouched(condition), None, 900.0, 1000.0) for condition in VOUCHED),
+    ],
+)
 async def test_an_exemption_shortens_the_wait_and_skips_no_probe(
-    trial: TrialResult | None, least: float, most: float
+    profile: Profile, trial: TrialResult | None, least: float, most: float
 ) -> None:
-    async with World(profile=DECLARED) as world:
+    async with World(profile=profile) as world:
         world.parts.active.trial = trial
         await world.write("a1", "Alice lives at 12 Elm Street in Lisbon", "alice", tenant="acme")
         await world.write("b1", "Bob likes green tea in the morning", "bob", tenant="acme")
         began = world.clock.monotonic()
         await world.call("POST", "/v1/forget", {"tenant": "acme", "subject": "alice"})
         (erasure,) = world.parts.erasures.gate.erasures.values()
+        # Until then the scope is this erasure's alone, whoever vouches for what: no write goes into it.
+        assert (await world.write("a2", "Alice is back", "alice", tenant="acme")).status == 409
         while world.parts.erasures.gate.erasures[erasure.id].state is not State.SETTLED:
             await world.clock.advance(1.0)
             assert world.clock.monotonic() - began < most

@@ -60,15 +60,20 @@ def audited(manners: Manners) -> bool:
     return not manners.features & READS or bool(manners.attested & AUDITED)
 
 
-def synchronous(features: frozenset[str]) -> bool:
+def synchronous(manners: Manners) -> bool:
     """Whether a forget's answer waits until it is settled, whatever the policy says of waiting.
 
-    A store that promises hard erasure, ranks by salience or merges duplicates must not be written to on the
-    strength of a mere acknowledgement; and one that says when it is done can be waited for.
+    On the strength of a mere acknowledgement nobody may write to a store that promises hard erasure, or whose
+    writes read what they rank by or merge into; and one that says when it is done can be waited for.
     """
-    return COMPLETES in features and bool(features & (READS | {HARD}))
+    return COMPLETES in manners.features and _promises(manners)
 
 
-def must_wait(features: frozenset[str]) -> bool:
-    """Whether a forget's answer ought to wait, and nobody knows how long."""
-    return COMPLETES not in features and bool(features & (READS | {HARD}))
+def must_wait(manners: Manners) -> bool:
+    """Whether a forget's answer ought to wait, and the store never says for what."""
+    return COMPLETES not in manners.features and _promises(manners)
+
+
+def _promises(manners: Manners) -> bool:
+    reads = manners.reads_derived is not False and bool(manners.features & READS)
+    return HARD in manners.features or reads

@@ -80,8 +80,11 @@ def _conditions(seen: Observed, lags: Mapping[str, Lag], findings: Mapping[str, 
     enough = len(seen.cases) >= ENOUGH and bool(lags)
     at_once = enough and all(lag.leaked == 0 and lag.cases >= ENOUGH for lag in lags.values())
     if at_once and none_of(*UNTRUE, *HARM):
-        # Seen from outside these three are one: what is acknowledged is gone for every reader at once.
-        held += ["synchronous_transactional", "same_tombstone_index", "single_writer"]
+        # Seen from outside these are one: what is acknowledged is gone for every reader at once.
+        held += ["synchronous_transactional", "single_writer"]
+        if findings["expired_told"].found is False:
+            # An erasure and an expiry share one tombstone: then what has expired is told no longer, either.
+            held.append("same_tombstone_index")
         if findings["inherits"].found is False and findings["restated_returns"].found is False:
             held.append("sync_purge")
     if enough and findings["inherits"].found is False and findings["restated_returns"].found is False:

@@ -62,7 +62,7 @@ class StoreModel(Model):
     @property
     def synchronous(self) -> bool:
         """Whether the answer to a forget waits until it is settled."""
-        return synchronous(frozenset(self.features))
+        return synchronous(self.manners())
 
     @property
     def bound(self) -> float:

@@ -115,6 +115,8 @@ class Echo:
     received: list[tuple[str, tuple[tuple[str, Any], ...], bytes]] = field(default_factory=list)
     """Method, metadata and bytes of each message, the sidecar's own probes among them."""
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+    """A Chat is over, however it ended."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     told: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
     """Messages that Chat and Scatter send beside their echo."""
@@ -191,9 +193,12 @@ class _Handler(grpc.GenericRpcHandler):
             await context.write(await self.echo.told.get())
 
     async def _chat(self, name: str, messages: Any, context: Any) -> None:
-        async for message in messages:
-            await self._begin(name, message, context)
-            await context.write(message)
+        try:
+            async for message in messages:
+                await self._begin(name, message, context)
+                await context.write(message)
+        finally:
+            self.echo.left.set()
 
 
 @asynccontextmanager

@@ -89,6 +89,41 @@ async def test_through_is_as_direct(tmp_path: Path, known: bool) -> None:
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+async def test_what_a_client_packs_arrives_unpacked(tmp_path: Path, known: bool) -> None:
+    async with both(tmp_path, known) as (echo, straight, through):
+        for way in (grpc.Compression.Gzip, grpc.Compression.Deflate):
+            for channel in (straight, through):
+                message = line("bob", padding=27182)
+                assert await channel.unary_unary(f"/{SERVICE}/Unary")(message, compression=way) == message
+                call = channel.stream_stream(f"/{SERVICE}/Chat")(compression=way)
+                for number in range(3):
+                    await call.write(message)
+                    assert await call.read() == message, number
+                await call.done_writing()
+                assert await call.read() is aio.EOF
+                assert echo.received[-1][2] == echo.received[-4][2] == message
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+async def test_a_stream_without_a_message_and_one_that_is_left_after_the_first(
+    tmp_path: Path, known: bool
+) -> None:
+    async with both(tmp_path, known) as (echo, straight, through):
+        for channel in (straight, through):
+            call = channel.stream_stream(f"/{SERVICE}/Chat")()
+            await call.done_writing()
+            assert await call.read() is aio.EOF
+            assert (await ended(call)).code == "OK" and not echo.received
+        call = through.stream_stream(f"/{SERVICE}/Chat")()
+        await call.write(line("bob"))
+        assert await call.read() == line("bob")
+        echo.left.clear()
+        call.cancel()
+        assert (await ended(call)).code == "CANCELLED"
+        await asyncio.wait_for(echo.left.wait(), 30)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
 async def test_what_is_not_there(tmp_path: Path, known: bool) -> None:
     async with both(tmp_path, known) as (_, straight, through):
         for method in (f"/{SERVICE}/Nothing", "/no.such.Service/Method"):

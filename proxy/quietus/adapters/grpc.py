@@ -39,6 +39,9 @@ class GrpcListenerLimits:
     """Of one message, unpacked."""
     metadata_bytes_max: int = 16 * 1024
     calls_max: int = 4096
+    streams_max: int = 1024
+    """Of one connection, at a time."""
+    connections_max: int = 1024
 
 
 class Handler(Protocol):
@@ -98,6 +101,11 @@ class GrpcListener:
                 ("grpc.max_send_message_length", -1),
                 ("grpc.max_metadata_size", self._limits.metadata_bytes_max),
                 ("grpc.absolute_max_metadata_size", self._limits.metadata_bytes_max),
+                ("grpc.max_concurrent_streams", self._limits.streams_max),
+                ("grpc.max_allowed_incoming_connections", self._limits.connections_max),
+                # Beyond a thousand that wait grpcio drops some at random, those of other connections too.
+                ("grpc.server.max_pending_requests", self._limits.calls_max),
+                ("grpc.server.max_pending_requests_hard_limit", self._limits.calls_max),
                 # Without this a second process listens on the same port without a word.
                 ("grpc.so_reuseport", 0),
             ],

@@ -33,7 +33,7 @@ async def test_an_append_only_log_is_exempt_by_declaration_and_stands_in_every_r
         read = await world.call("GET", AUDIT)
         assert (read.status, read.json) == (200, {"results": [entry]}), "as it came, unscreened"
         await settle(world)
-        assert world.upstream.calls("GET", AUDIT) == 0, "nobody has asked the store for it but that one reader"
+        assert world.upstream.calls("GET", AUDIT) == 0, "nobody asked but that one reader"
         (stands,) = [one for one in world.erasure().surfaces if one["name"] == "audit-log"]
         assert (stands["outcome"], stands["reason"]) == ("OUT_OF_SCOPE", NOTE)
         counted = {"operation": "ignore", "effect": "allow", "store": "memories", "wire": "http"}

@@ -142,7 +142,8 @@ SIDECAR = Sheet(
                 Panel("Ledger's disk", "Bytes that are set aside for what shuts the gate, and whether the disk is full: 1 is full.",
                       ((f"min by (instance) (quietus_ledger_reserve_bytes{{{ME}}})", "{{instance}} reserve"),
                        (f"max by (instance) (quietus_ledger_full{{{ME}}})", "{{instance}} full"))),
-                Panel("By-passes", "Calls let through by a rule where a fault would have refused them.",
+                Panel("By-passes", "Calls let through by a rule where a fault would have refused them, and records "
+                      "of the store that never passed (unseen_…), where the by-pass probe is on.",
                       ((over("increase", "quietus_bypass_total", "store, cause"), "{{store}} {{cause}}"),)),
             ),
         ),

@@ -24,7 +24,7 @@ PURE = {"core", "profiles"}
 HELD = PURE | {"ports", "key_file", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
-    "acts", "answers", "arrivals", "attribution", "barrier", "collecting", "conversation_ports",
+    "acts", "answers", "arrivals", "attribution", "barrier", "bypass", "collecting", "conversation_ports",
     "conversing", "deciding", "demands", "driven", "erasures", "flights", "forgets", "forgetting",
     "gateway", "inquiry", "intents", "judging", "kept", "lease", "lineage", "lineage_descent",
     "lineage_rounds", "marking", "messages", "order_views", "ordering", "outgoing", "owners", "prober",

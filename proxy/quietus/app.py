@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry
 from quietus.adapters import webhook
 from quietus.admin.server import AdminServer, running_version
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
+from quietus.bypass import BypassProbe
 from quietus.certificates import Certificates
 from quietus.config import Settings
 from quietus.forgets import ForgetLimits
@@ -176,6 +177,9 @@ class Sidecar:
         self._begin(keep_publishing(self.parts, self.metrics, self.log))
         self._begin(self.reloader.run())
         self._begin(self.certificates.run())
+        if self.settings.bypass.every is not None:
+            self._begin(BypassProbe(self.parts.prober, self.parts.owners, self.parts.erasures,
+                                    self.parts.sharing, self.metrics, self.log, self.settings.bypass).run())
         if (hook := self.settings.webhook) is not None:
             self._begin(webhook.tell(
                 hook.url, webhook.secret_bytes(hook.secret.read()), self.settings.webhook_position,

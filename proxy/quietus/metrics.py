@@ -99,8 +99,11 @@ _ALL: Final = (
     _counter("unclassified", "Requests that no route of the profile describes.", "store", "wire"),
     _counter("unreadable_fields", "Fields of a request that could not be read, and so counted as unknown.",
              "store", "route"),
-    _counter("bypass", "Calls let through that a fault, or an overridden erasure, would have refused.",
-             "store", "cause", cause=("ledger", "internal", "override")),
+    _counter("bypass", "What went by: calls let through that a fault, or an overridden erasure, would have "
+             "refused; unseen_record, unseen_derived: records that never passed the sidecar.",
+             "store", "cause", cause=("ledger", "internal", "override", "unseen_record", "unseen_derived")),
+    _gauge("bypass_round_timestamp_seconds",
+           "When the by-pass probe last came to the end of the store; 0: it is off, or has not yet."),
     _gauge("gate_closed", "1 while the gate is shut for everything, by cause.", "cause",
            cause=("loading", "ledger", "keys", "epoch", "lease")),
     _histogram("overhead_seconds", "Time that the sidecar took for a call.", _FAST, "wire", "operation"),

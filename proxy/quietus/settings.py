@@ -178,6 +178,27 @@ class MetricsSettings(_Section):
     listen: Listen | None = Field(default=None, description="where only `/metrics` is answered; nowhere but on the admin port when not given")
 
 
+class ReachSettings(_Section):
+    """One place of the store that the by-pass probe goes through."""
+
+    tenant: str | None = Field(default=None, description="a tenant; whatever the listing returns when not given")
+    path: str | None = Field(default=None, description="the path of all that is listed there, where rows do not say theirs: segments with `/` between them")
+    values: dict[str, str] = Field(default_factory=dict, description="what else the profile's `controls` asks for, as `quietus scan --set` takes it: `{collection: notes}`")
+
+    @property
+    def segments(self) -> tuple[str, ...] | None:
+        """The path by its segments."""
+        return None if self.path is None else tuple(self.path.split("/"))
+
+
+class BypassSettings(_Section):
+    """The by-pass probe: does the store hold records that never passed the sidecar?"""
+
+    every: Duration | None = Field(default=None, description="how often the by-pass probe looks; null: it does not. More than a write may take")
+    pages_max: Positive = Field(default=20, description="pages of the listing that one look of it reads; the next one goes on there")
+    reach: tuple[ReachSettings, ...] = Field(default=(), description="where it looks; wherever the listing goes when not given")
+
+
 class Limits(_Section):
     """What is bounded, and where."""
 
@@ -215,6 +236,7 @@ class Settings(_Section):
     health: HealthSettings = HealthSettings()
     webhook: WebhookSettings | None = None
     metrics: MetricsSettings = MetricsSettings()
+    bypass: BypassSettings = BypassSettings()
     workers: Literal[1] = Field(default=1, description="processes that serve; one, until replicas share a ledger")
 
     @property

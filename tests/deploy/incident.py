@@ -29,7 +29,7 @@ PATIENCE = 150.0
 SHOULD = {
     "QuietusPrematureAssurance", "QuietusViolation", "QuietusResurrection", "QuietusLaunderingSpike",
     "QuietusRefusalsBurning", "QuietusRefusalsElevated", "QuietusReloadFailed", "QuietusAttestationExpiring",
-    "QuietusCertificateExpiring",
+    "QuietusCertificateExpiring", "QuietusBypass",
 }  # fmt: skip
 """What this evening is about; nothing else may fire."""
 MAY = {"QuietusErasureOverdue"}
@@ -111,6 +111,7 @@ class Evening:
             "store": {"name": "memories", "profile": str(self.profile), "http": http},
             "metrics": {"listen": f"127.0.0.1:{self.metrics}"},
             "limits": {"probe_rate_per_second": 200},
+            "bypass": {"every": "1s"},
         }
         self.sidecar = Quietus(folder, self.store.url, str(self.profile), settings, str(self.policy))
 
@@ -148,6 +149,8 @@ class Evening:
         self.policy.write_text("kind: Nonsense\n")
         self.sidecar.until("violation", seconds=PATIENCE)
         self.sidecar.until("settled", seconds=PATIENCE)
+        until(lambda: bool(prometheus.query("quietus_bypass_round_timestamp_seconds > 0")), "it never looked")
+        self.store.store.put("Dave Miller rows", key="dave-00001", subject="dave", tenant=TENANT)
         self.store.store.put(text, key="alice-00002", subject="alice", tenant=TENANT)
         until(
             lambda: self.sidecar.erasures()[-1]["state"] in ("relapsed", "violation"), "it came back unseen"

@@ -82,8 +82,9 @@ HEALTHY: Series = {
     WATCHED: "0+900x500",
     **{
         gauge("bypass_total", f'{STORE}, cause="{cause}"'): "3x500"
-        for cause in ("ledger", "internal", "override")
+        for cause in ("ledger", "internal", "override", "unseen_record")
     },
+    gauge("bypass_total", f'{STORE}, cause="unseen_derived"'): "0+1x500",
     **{
         gauge("gate_closed", f'{ME}, cause="{cause}"'): "0x500"
         for cause in ("ledger", "epoch", "lease", "keys")
@@ -157,6 +158,15 @@ def test_each_alert_fires_when_it_should(tmp_path: Path) -> None:
     code, out = tried(tests, tmp_path)
     assert code != 0
     assert out.count("exp:") >= len(FIRES), out
+
+
+@pytest.mark.requirement("R200", "R201")
+@pytest.mark.timeout(120)
+def test_records_that_never_passed_are_a_ticket_and_wake_nobody(tmp_path: Path) -> None:
+    series = {gauge("bypass_total", f'{STORE}, cause="unseen_record"'): "0x5 1x30"}
+    expected = [firing("QuietusBypass", "20m", True), firing("QuietusGateOpen", "8m", False)]
+    code, out = tried([told("unseen", series, expected)], tmp_path)
+    assert code == 0, out
 
 
 @pytest.mark.requirement("R201")

@@ -38,6 +38,7 @@ RATE_HELP = "Requests a second, at most; else limits.probe_rate_per_second."
 def scan(
     config: Annotated[Path, typer.Option(help="The sidecar's configuration.")],
     tenant: Annotated[str | None, typer.Option(help="One tenant; else whatever the listing returns.")] = None,
+    path: Annotated[str | None, typer.Option(help="The path of what is listed, unless rows say it.")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE: a capture.")] = None,
     reapply: Annotated[bool, typer.Option(help="Remove what is erased and is back.")] = False,
     restart: Annotated[bool, typer.Option(help="Begin anew where a scan was broken off.")] = False,
@@ -51,7 +52,7 @@ def scan(
     did not reach everything, or something erased could not be removed.
     """
     settings: Settings = guarded(lambda: load(config, {}, None))
-    reach = Reach(tenant, _pairs(set_))
+    reach = Reach(tenant, _pairs(set_), None if path is None else tuple(path.split("/")))
     try:
         seen = asyncio.run(_scanned(settings, reach, reapply, restart, rate, json))
     except (CannotScan, LineageFault) as error:

@@ -79,7 +79,7 @@ async def test_every_route_of_the_api_has_its_method() -> None:
 
 @pytest.mark.requirement("R192")
 async def test_an_erasure_is_shown_watched_and_released(tmp_path: Path) -> None:
-    async with office(tmp_path, lazy_index=3.0) as (_, agent, desk):
+    async with office(tmp_path, lazy_index=8.0) as (_, agent, desk):
         await agent.write("a1", SECRET, "alice")
         await agent.call("Forget", subject="alice")
         listed = await desk.call("ListErasures", subject="alice", state="unsettled")

@@ -80,8 +80,8 @@ class Parts:
 
 
 @asynccontextmanager
-async def house(tmp_path: Path) -> AsyncIterator[Parts]:
-    limits = {"timeouts__upstream": "1s"}
+async def house(tmp_path: Path, patience: str = "2s") -> AsyncIterator[Parts]:
+    limits = {"timeouts__upstream": patience}
     async with legacy() as store:
         with Chaos(store.address, Http2()) as far:
             async with sidecar(tmp_path, far.address, hurried(tmp_path), **limits) as quietus:
@@ -108,7 +108,7 @@ async def ask(address: str, name: str, **fields: Any) -> Said:
 
 @pytest.mark.parametrize("side", ["near", "far"])
 async def test_slow_pieces_make_the_same_answer(tmp_path: Path, side: str) -> None:
-    async with house(tmp_path) as parts:
+    async with house(tmp_path, "30s") as parts:
         for name, toxic in SLOW.items():
             getattr(parts, side).use(toxic)
             for method, fields in (("Read", {"key": "b1"}), ("Recall", {"query": "train", "subject": "bob"})):
@@ -123,7 +123,7 @@ async def test_slow_pieces_make_the_same_answer(tmp_path: Path, side: str) -> No
 @pytest.mark.parametrize("side", ["near", "far"])
 async def test_a_slow_stream_loses_nothing_and_a_cut_one_says_so(tmp_path: Path, side: str) -> None:
     async with (
-        house(tmp_path) as parts,
+        house(tmp_path, "30s") as parts,
         tool(parts.near.address) as agent,
         tool(parts.store.address) as direct,
     ):

@@ -69,7 +69,7 @@ async def test_an_erasure_on_one_wire_holds_on_the_other(tmp_path: Path) -> None
 
 
 async def test_the_first_bytes_may_come_one_by_one_or_not_at_all(tmp_path: Path) -> None:
-    async with both_wires(tmp_path, **{"timeouts.header": "1s"}) as (_, quietus):
+    async with both_wires(tmp_path, **{"timeouts.header": "3s"}) as (_, quietus):
         host, _, port = quietus.grpc_address.rpartition(":")
         for first in (
             b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -16,4 +16,4 @@ async def test_a_thousand_recalls_tell_of_nobody_who_was_forgotten(tmp_path: Pat
     assert town.leaks == []
     assert town.counts["bystanders lost"] == 0
     assert town.counts["forgets"] >= 5 and town.counts["OK"] > 200
-    assert town.counts["told by the store itself"] >= 3, "the control: the store does lie"
+    assert town.counts["told by the store itself"], "the control: the store does lie"

@@ -8,7 +8,7 @@ from typing import Any
 from quietus.core.decision import Question
 from quietus.core.erasure import Erasure
 from quietus.core.gate import Gate
-from quietus.core.operations import Call, Operation
+from quietus.core.operations import Call, Item, Operation
 from quietus.core.policy import Vector
 from quietus.core.scope import Scope, Wild, holds, overlaps
 from quietus.core.screening import Hit, Screener
@@ -41,6 +41,11 @@ class Questions:
                 vectors.add(Vector.RESTATED_CONTENT)
                 named[hit.erasure.id] = hit.erasure
                 rows.update(() if row is None else (row,))
+        for row, hit in self._moved(call):
+            if _here(hit, scope):
+                vectors.add(Vector.DERIVED_SUBJECT)
+                named[hit.erasure.id] = hit.erasure
+                rows.update(() if row is None else (row,))
         for hit in _near(self._sources(call), scope):
             vectors.add(Vector.DERIVED_SUBJECT)
             named[hit.erasure.id] = hit.erasure
@@ -61,6 +66,27 @@ class Questions:
             suspected=self._restating.suspected(call, scope),
             failure=failure,
         )
+
+    def _moved(self, call: Call) -> Iterable[tuple[int | None, Hit]]:
+        """Records of the erased that a write gives to somebody else as they are: it brings no content.
+
+        A write with content of its own puts another record in their place; what that says is looked at apart.
+        """
+        if not self._gate.kinds or isinstance(call.scope.subject, Wild):
+            return
+        for row, item in enumerate(call.items):
+            if item.key is not None and not item.texts:
+                yield from ((row, hit) for hit in self._held(item.key, item, call))
+        if not call.items and not call.texts and not isinstance(call.scope.key, Wild):
+            for key in call.scope.key:
+                yield from ((None, hit) for hit in self._held(str(key), None, call))
+
+    def _held(self, key: str, item: Item | None, call: Call) -> Iterable[Hit]:
+        """The unsettled erasures of a record: of its owner where that is known, else of its key."""
+        known = self._owners.scope_at(key, call) is not None
+        path = self._owners.path_of(item, call)
+        hits = self._owned(key, call) if known else self._screener.keys(key, path)
+        return (hit for hit in hits if hit.erasure.unsettled)
 
     def _sources(self, call: Call) -> Iterable[Hit]:
         """Sources that were erased or are held back with the erased, or whose owner was erased."""

@@ -49,6 +49,35 @@ async def test_an_erased_subject_writes_again_only_when_let_in() -> None:
         assert world.erasure().state is State.SETTLED, "the patrol takes the new for the new"
 
 
+@pytest.mark.requirement("R124", "R148")
+async def test_a_record_of_the_erased_is_not_moved_to_somebody_else_while_it_is_there() -> None:
+    async with short() as world:
+        for key, text, who in (("n-1", ALICE, "alice"), ("n-2", ALSO_ALICE, "alice"), ("n-3", BOB, "bob")):
+            assert (await world.write(key, text, who)).status == 201
+
+        async def move(key: str) -> tuple[int, object]:
+            answer = await world.call("POST", "/v1/memories", {"key": key, "retention": {"subject": "bob"}})
+            return answer.status, answer.json.get("reason")
+
+        before = await move("n-1")
+        assert before[0] == 400, "the store's own answer: nobody was forgotten"
+        await world.forget(subject="alice")
+        assert await move("n-1") == (409, "SCOPE_LAUNDERING")
+        assert (await move("n-3"))[0] == 400
+        batch = [{"key": "n-4", "value": CAROL}, {"key": "n-2"}]
+        answer = await world.call("POST", "/v1/memories", {
+            "memories": [{**each, "retention": {"subject": "bob"}} for each in batch],
+        })  # fmt: skip
+        assert answer.status == 409 and answer.json["rows"] == [1]
+        assert world.sample("quietus_laundering_attempts_total", store="memories",
+                            vector="derived_subject", effect="reject") == 2
+        taken = await world.write("n-1", "Bob rows on Sundays", "bob")
+        assert taken.status == 201, "another record under the same key is nobody's but his"
+        assert (await move("n-1"))[0] == 400
+        await settle(world)
+        assert (await move("n-2"))[0] == 400, "there is nothing left to move"
+
+
 async def test_readmission_on_settled_is_a_policy() -> None:
     async with short() as world:
         active = world.parts.active

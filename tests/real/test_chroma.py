@@ -135,6 +135,26 @@ def test_a_subject_is_forgotten(chroma: str, sidecar: Quietus) -> None:
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.requirement("R124")
+def test_a_record_of_the_erased_is_not_given_to_somebody_else(chroma: str, sidecar: Quietus) -> None:
+    collection = _filled(_client(sidecar.data), "moved")
+    direct = _client(chroma).get_collection("moved", embedding_function=None)
+    unseen = {"ids": ["a9"], "documents": ["Alice sails"], "metadatas": [{"user_id": "alice"}]}
+    direct.add(**unseen, embeddings=[[1, 0, 0]])
+    collection.update(ids=["b1"], metadatas=[{"user_id": "carol"}])
+    collection.delete(where={"user_id": "alice"})
+    for keys in (["a1"], ["b1", "a2"], ["a9"]):
+        moves = [{"user_id": "bob"}] * len(keys)
+        assert "SCOPE_LAUNDERING" in _refused(lambda k=keys, m=moves: collection.update(ids=k, metadatas=m))
+    collection.update(ids=["b1"], metadatas=[{"user_id": "bob"}])
+    collection.upsert(
+        ids=["a1"], documents=["Bob rows on Sundays"], metadatas=[{"user_id": "bob"}], embeddings=[[0, 0, 1]]
+    )
+    sidecar.until("settled")
+    assert set(collection.get(where={"user_id": "bob"})["ids"]) == {"b1", "a1"}
+
+
+@pytest.mark.timeout(180)
 def test_rows_of_others_are_known_after_a_restart(sidecar: Quietus) -> None:
     collection = _filled(_client(sidecar.data), "restarted")
     collection.delete(where={"user_id": "alice"})

@@ -11,7 +11,7 @@ import ast
 import copy
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 _COMPARED: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
@@ -40,18 +40,22 @@ _COUNTED: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.RShift: ast.LShift,
 }
 _NAMED: Final = {"min": "max", "max": "min", "any": "all", "all": "any"}
-_NONE: Final = ast.Constant(None)
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
     """One wrong version: its name is the same as long as the function around it is."""
 
+    number: int
+    """Among the mutants of its module: what `mutated` makes it from."""
     name: str
     line: int
+    statement: int
+    """The line at which the statement around it begins."""
+    inside: bool
+    """Whether it is in the body of a function: then it can be put in place while the tests are loaded."""
     before: str
     after: str
-    tree: ast.Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +65,47 @@ class _Change:
     new: ast.AST
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    where: str = ""
+    statement: int = 0
+    inside: bool = False
+
+
 def mutants(text: str) -> Iterator[Mutant]:
     """Every mutant of a module's text, in the order of its lines."""
-    tree = ast.parse(text)
     counted: Counter[str] = Counter()
-    for where, change in sorted(_walk(tree, ""), key=lambda pair: _line(pair[1].old)):
-        stem = f"{where or 'module'}/{change.kind}"
+    for number, (place, change) in enumerate(_ordered(ast.parse(text))):
+        stem = f"{place.where or 'module'}/{change.kind}"
         counted[stem] += 1
         yield Mutant(
-            f"{stem}/{counted[stem]}",
-            _line(change.old),
-            _said(change.old),
-            _said(change.new),
-            _with(tree, change),
-        )
+            number, f"{stem}/{counted[stem]}", _line(change.old), place.statement, place.inside,
+            _said(change.old), _said(change.new),
+        )  # fmt: skip
+
+
+def mutated(text: str, number: int) -> ast.Module:
+    """The module's tree with the change of one mutant made."""
+    tree = ast.parse(text)
+    change = _ordered(tree)[number][1]
+    new = ast.copy_location(change.new, change.old)
+    for node in ast.walk(tree):
+        for name, value in ast.iter_fields(node):
+            if value is change.old:
+                setattr(node, name, new)
+                return ast.fix_missing_locations(tree)
+            if isinstance(value, list) and any(one is change.old for one in value):
+                value[:] = [new if one is change.old else one for one in value]
+                return ast.fix_missing_locations(tree)
+    raise AssertionError(f"no place for the mutant {number}")
+
+
+def _ordered(tree: ast.Module) -> list[tuple[_Place, _Change]]:
+    return sorted(_walk(tree, _Place()), key=lambda pair: _line(pair[1].old))
 
 
 def _line(node: ast.AST) -> int:
-    return int(getattr(node, "lineno", 0))
+    return int(getattr(node.target if isinstance(node, ast.comprehension) else node, "lineno", 0))
 
 
 def _said(node: ast.AST) -> str:
@@ -86,31 +113,23 @@ def _said(node: ast.AST) -> str:
     return text if len(text) <= 90 else f"{text[:87]}..."
 
 
-def _with(tree: ast.Module, change: _Change) -> ast.Module:
-    """A copy of the tree with the change made."""
-    memo: dict[int, object] = {id(change.old): ast.copy_location(copy.deepcopy(change.new), change.old)}
-    made = copy.deepcopy(tree, memo)
-    return ast.fix_missing_locations(made)
-
-
-def _walk(node: ast.AST, where: str) -> Iterator[tuple[str, _Change]]:
-    """Every change below a node with the function that it is in."""
+def _walk(node: ast.AST, place: _Place) -> Iterator[tuple[_Place, _Change]]:
+    """Every change below a node with the function and the statement that it is in."""
     if isinstance(node, ast.Raise):
         return  # the wording of an error, and what kind it is: tests of behaviour see that it is raised
+    if isinstance(node, ast.stmt):
+        place = replace(place, statement=node.lineno)
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
-        where = f"{where}.{node.name}".lstrip(".")
+        place = replace(place, where=f"{place.where}.{node.name}".lstrip("."))
     for change in _changes(node):
-        yield where, change
+        yield place, change
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "type_params"):
             continue
-        below = value if isinstance(value, list) else [value]
-        for place, child in enumerate(below):
-            if not isinstance(child, ast.AST) or (name == "body" and not place and _is_text(child)):
-                continue
-            if _is_text(child):  # a docstring of an attribute
-                continue
-            yield from _walk(child, where)
+        below = replace(place, inside=True) if isinstance(node, ast.FunctionDef) and name == "body" else place
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not _is_text(child):  # a docstring says, and does, nothing
+                yield from _walk(child, below)
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -167,7 +186,7 @@ def _statements(node: ast.AST) -> Iterator[_Change]:
         turned.test = ast.UnaryOp(ast.Not(), node.test)
         yield _Change("condition", node, turned)
     elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
-        yield _Change("returned", node, ast.Return(_NONE))
+        yield _Change("returned", node, ast.Return(ast.Constant(None)))
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.YieldFrom):
         yield _Change("dropped", node, ast.Pass())
     elif isinstance(node, ast.comprehension) and node.ifs:

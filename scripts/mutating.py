@@ -1,114 +1,73 @@
 """Where mutants are tried: a bench of collected tests, and a fresh child for what cannot be put in place.
 
-Two processes stand by, forked when everything but Quietus has been imported. One has collected the tests of
-the core; the other has not imported Quietus yet. Each forks a child for each mutant that it is given.
+Two processes stand by, forked when everything but Quietus has been imported. One has collected the tests and
+knows which statements of the core each reaches; the other has not imported Quietus yet. Each forks a child
+for each mutant that it is given. Time is that of the processor: a machine may be busy with something else.
 """
 
 from __future__ import annotations
 
-import ast
 import gc
-import os
 import pickle
-import select
 import signal
-import struct
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, Final
 
-from scripts.mutant_loading import REACHED, Finder, Marked, Swapped, outermost
-from scripts.mutants import Mutant
+from scripts.mutant_loading import REACHED, Finder, Marked, Swapped, mentions, outermost
+from scripts.mutant_server import Answers, Server, in_child, quiet
+from scripts.mutants import Mutant, mutated
 
-PATIENCE: Final = 120.0
-"""Seconds that the tests of one mutant may take: one that never ends is killed, too."""
+PATIENCE: Final = 10.0
+"""A test may take so many times as long as without a mutant, and a second more: one that never ends is
+killed, too."""
 EXAMPLES: Final = 40
 """Of each property, at most."""
+BUDGET: Final = 8.0
+"""Seconds of tests for one mutant. What no test of them notices survives: it is not said to be killed."""
+FRESH: Final = 40.0
+"""Seconds that a fresh child may take for all."""
 TESTS: Final = ("tests/core", "tests/trial/test_looks.py", "tests/trial/test_standing.py")
-TIMED: Final = "test_decision_costs_the_same_among_100_000_erasures"
-"""Measures how long something takes: no test of what is right."""
+PASSED: set[str] = set()
+"""The modules whose tests pass in a fresh child without any mutant."""
+WORDS: Final = "tests/core/test_words.py"
+"""Looks at tables: tried for every mutant that is not in a function."""
+LEFT_OUT: Final = ("test_decision_costs_the_same_among_100_000_erasures",)
+"""What measures how long something takes: no test of what is right."""
 
-LONG: Final = (
-    "test_one_more_erasure_is_never_more_permissive", "test_every_refusal_is_worded_as_a_known_problem",
-    "test_screening_only_removes_keeps_order", "agree_with_a_walk", "that_of_a_walk", "that_a_walk_finds",
-    "test_verdicts_are_kept_for_one_generation", "test_a_run_of_eight_words_is_always_found",
-)  # fmt: skip
-"""Tests of a second and more: left out where they are run for a mutant that is not in a function."""
+ALIVE, NOT_PLACED = -1, -2
+"""Instead of the place of a test that killed: no test did; the function cannot be given the mutant's code."""
 
-Served = Callable[[str, Mutant], bool]
+Test = tuple[float, int, str]
+"""Seconds, place among what was collected, and name."""
 
 
 class Bench:
     """Both processes, as long as it is open."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._lines: dict[str, set[int]] = {}
+    def __init__(self, folder: Path, known: Path, budget: float = BUDGET) -> None:
+        """`known` is a folder for what was found out of the tests."""
+        self._folder, self._known, self._budget = folder, known, budget
 
     def __enter__(self) -> Bench:
         prepare()
-        self._fresh = Server(lambda serve: serve(lambda module, mutant: fresh(self._folder, module, mutant)))
-        self._placed = Server(lambda serve: collected(self._folder, serve))
+        self._fresh = Server(lambda serve: serve(lambda module, asked: fresh(self._folder, module, asked)))
+        self._placed = Server(lambda serve: collected(self._folder, self._known, self._budget, serve))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self._placed.close()  # first: it holds the other's pipe, too
         self._fresh.close()
-        self._placed.close()
 
     def survives(self, module: str, mutant: Mutant) -> bool:
         """Whether no test notices it."""
-        return (self._placed if self.quick(module, mutant) else self._fresh).ask(module, mutant)
-
-    def quick(self, module: str, mutant: Mutant) -> bool:
-        """Whether it can be put in place: it is in the body of a function."""
-        if module not in self._lines:
-            self._lines[module] = lines_of_functions(self._folder, module)
-        return mutant.line in self._lines[module]
-
-
-class Server:
-    """A process that answers whether mutants survive, one after the other."""
-
-    def __init__(self, begin: Callable[[Callable[[Served], None]], None]) -> None:
-        ask, told = os.pipe(), os.pipe()
-        self._pid = os.fork()
-        if not self._pid:
-            os.close(ask[1])
-            os.close(told[0])
-            with suppress(BaseException):
-                begin(lambda survives: _serve(ask[0], told[1], survives))
-            os._exit(0)
-        os.close(ask[0])
-        os.close(told[1])
-        self._ask, self._told = ask[1], told[0]
-
-    def ask(self, module: str, mutant: Mutant) -> bool:
-        """Whether it survives. Raises RuntimeError when the process has ended."""
-        data = pickle.dumps((module, mutant))
-        os.write(self._ask, struct.pack("!I", len(data)))
-        for place in range(0, len(data), 1 << 15):
-            os.write(self._ask, data[place : place + (1 << 15)])
-        answer = os.read(self._told, 1)
-        if not answer:
-            raise RuntimeError("the tests cannot be collected, or fail without any mutant")
-        return answer == b"1"
-
-    def close(self) -> None:
-        """Ends it."""
-        os.close(self._ask)
-        os.waitpid(self._pid, 0)
-
-
-def _serve(ask: int, told: int, survives: Served) -> None:
-    with os.fdopen(ask, "rb") as asked:
-        while size := asked.read(4):
-            module, mutant = pickle.loads(asked.read(*struct.unpack("!I", size)))
-            os.write(told, b"1" if survives(module, mutant) else b"0")
+        answer = self._placed.ask(module, mutant)
+        return bool(self._fresh.ask(module, (mutant.number, answer)) if isinstance(answer, list) else answer)
 
 
 def prepare() -> None:
@@ -131,75 +90,126 @@ def prepare() -> None:
     settings.load_profile("mutants")
     import pytest  # noqa: F401
 
-    import quietus.app
-    import quietus.cli  # noqa: F401
+    import quietus.app  # noqa: F401
 
     for name in [name for name in sys.modules if name.split(".")[0] in ("quietus", "tests", "scripts")]:
-        if name not in ("scripts", "scripts.mutants", "scripts.mutating", "scripts.mutant_loading"):
+        if name != "scripts" and not name.startswith("scripts.mut"):
             del sys.modules[name]
 
 
 # --- in place: functions ------------------------------------------------------------------------------
 
 
-def collected(folder: Path, serve: Callable[[Served], None]) -> None:
-    """Collects the tests once, learns which functions each calls, and serves."""
+def collected(folder: Path, known: Path, budget: float, serve: Callable[[Answers], None]) -> None:
+    """Collects the tests once, learns which statements each reaches, and serves."""
     import pytest
 
     class Loop:
         def pytest_runtestloop(self, session: pytest.Session) -> bool:
-            items = [item for item in session.items if TIMED not in item.nodeid]
-            reach = _in_child(lambda: _reach(items), PATIENCE * 5)
+            items = [item for item in session.items if not any(name in item.nodeid for name in LEFT_OUT)]
+            file = known / f"reach-{_tree(folder)}"
+            reach = pickle.loads(file.read_bytes()) if file.exists() else in_child(lambda: _reach(items))
             assert reach, "the tests fail without any mutant"
-            held = [f for f in gc.get_objects() if isinstance(f, FunctionType)]
-            serve(lambda module, mutant: _placed(folder, items, reach, held, module, mutant))
+            for old in known.glob("reach-*"):
+                old.unlink()
+            file.write_bytes(pickle.dumps(reach))
+            serve(Placed(folder, items, reach, budget))
             return True
 
-    _quiet()
+    quiet()
     sys.meta_path.insert(0, Finder(folder, Marked))
     pytest.main(["-q", "-p", "no:cacheprovider", f"--rootdir={folder}", *TESTS], plugins=[Loop()])
 
 
-def _reach(items: list[Any]) -> dict[tuple[str, int], list[tuple[float, int]]]:
-    """For each function of the core, the tests that call it, with the seconds that each takes."""
-    found: dict[tuple[str, int], list[tuple[float, int]]] = {}
+def _tree(folder: Path) -> str:
+    """A digest of the code and its tests."""
+    paths = sorted(path for place in ("proxy", "tests") for path in (folder / place).rglob("*.py"))
+    return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+
+
+def _reach(items: list[Any]) -> dict[tuple[str, int], list[Test]]:
+    """For each statement in the core's functions, the tests that reach it, quick ones first."""
+    found: dict[tuple[str, int], list[Test]] = {}
     for place, item in enumerate(items):
         REACHED.clear()
-        began = time.perf_counter()
+        began = time.process_time()
         passed = _passes(item, items[place + 1] if place + 1 < len(items) else None)
-        took = time.perf_counter() - began
+        took = time.process_time() - began
         for key in REACHED if passed else ():  # one that fails without any mutant says nothing
-            found.setdefault(key, []).append((took, place))
+            found.setdefault(key, []).append((took, place, item.nodeid.split("[")[0]))
     return {key: sorted(tests) for key, tests in found.items()}
 
 
-def _placed(
-    folder: Path, items: list[Any], reach: Any, held: list[FunctionType], module: str, mutant: Mutant
-) -> bool:
-    first, last = next(r for r in functions_of(folder, module) if r[0] <= mutant.line <= r[1])
-    tests = [items[place] for _, place in reach.get((module, first), ())]
+class Placed:
+    """Tries mutants in functions; of any other, says which tests have to do with it."""
 
-    def tried() -> bool:
-        _put(folder, held, module, mutant, first, last)
-        return all(_passes(item, None) for item in tests)
+    def __init__(
+        self, folder: Path, items: list[Any], reach: dict[tuple[str, int], list[Test]], budget: float
+    ) -> None:
+        self._folder, self._items, self._reach, self._budget = folder, items, reach, budget
+        core = str(folder / "proxy/quietus/core")
+        self._held = [
+            one for one in gc.get_objects()
+            if isinstance(one, FunctionType) and one.__code__.co_filename.startswith(core)
+        ]  # fmt: skip
+        self._killers: Counter[tuple[str, int]] = Counter()
+        gc.freeze()
 
-    return _in_child(tried, PATIENCE) is True
+    def __call__(self, module: str, mutant: Mutant) -> bool | list[str]:
+        """Whether a mutant in a function survives; the tests to try on any other in a fresh child."""
+        if mutant.inside:
+            reaching = self._reach.get((module, mutant.statement), [])
+            killed = self._killers
+            tests = sorted(reaching, key=lambda test: (-killed[module, test[1]] / (0.02 + test[0]), test[0]))
+            killer = in_child(lambda: self._tried(module, mutant, _within(tests, self._budget)))
+            if killer is None or killer >= 0:
+                self._killers[module, killer] += 1
+            if killer != NOT_PLACED:
+                return bool(killer == ALIVE)
+        around = {(module, mutant.statement)}
+        keys = around if mutant.inside else mentions(self._folder, module, mutant.statement)
+        near = {test for key in keys for test in self._reach.get(key, ())}
+        # A part of the budget: collecting them anew takes longer than running them.
+        return list(dict.fromkeys(name for _, _, name in _within(sorted(near), self._budget / 4)))
+
+    def _tried(self, module: str, mutant: Mutant, tests: Sequence[Test]) -> int:
+        """The place of the test that notices. Ends the process when one takes too long."""
+        try:
+            self._put(module, mutant)
+        except (AssertionError, ValueError):
+            return NOT_PLACED
+        for took, place, _ in tests:
+            signal.setitimer(signal.ITIMER_PROF, took * PATIENCE + 1)
+            if not _passes(self._items[place], None):
+                return place
+        return ALIVE
+
+    def _put(self, module: str, mutant: Mutant) -> None:
+        """Gives the function its mutant's code, wherever the function object is known."""
+        path = self._folder / "proxy/quietus/core" / f"{module}.py"
+        tree = mutated(path.read_text(encoding="utf-8"), mutant.number)
+        first, last = next((a, b) for _, a, b in outermost(tree) if a <= mutant.line <= b)
+        codes = _codes(compile(tree, str(path), "exec"))
+        new = {code.co_qualname: code for code in codes if first <= code.co_firstlineno <= last}
+        changed = 0
+        for found in self._held:
+            code = found.__code__
+            if code.co_filename == str(path) and first <= code.co_firstlineno <= last:
+                found.__code__ = new.get(code.co_qualname, code)
+                changed += 1
+        assert changed
 
 
-def _put(
-    folder: Path, held: list[FunctionType], module: str, mutant: Mutant, first: int, last: int
-) -> None:
-    """Gives the function its mutant's code, wherever the function object is known."""
-    path = str(folder / "proxy/quietus/core" / f"{module}.py")
-    codes = _codes(compile(mutant.tree, path, "exec"))
-    new = {code.co_qualname: code for code in codes if first <= code.co_firstlineno <= last}
-    changed = 0
-    for found in held:
-        code = found.__code__
-        if code.co_filename == path and first <= code.co_firstlineno <= last and code.co_qualname in new:
-            found.__code__ = new[code.co_qualname]
-            changed += 1
-    assert changed
+def _within(tests: Sequence[Test], budget: float) -> list[Test]:
+    """The first of them that fit the budget."""
+    spent = 0.0
+    fit: list[Test] = []
+    for test in tests:
+        spent += test[0]
+        if fit and spent > budget:
+            break
+        fit.append(test)
+    return fit
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -215,74 +225,33 @@ def _passes(item: Any, following: Any) -> bool:
     return not any(report.failed for report in runtestprotocol(item, nextitem=following, log=False))
 
 
-def functions_of(folder: Path, module: str) -> list[tuple[int, int]]:
-    """First and last line of each."""
-    text = (folder / "proxy/quietus/core" / f"{module}.py").read_text(encoding="utf-8")
-    return [(first, last) for _, first, last in outermost(ast.parse(text))]
-
-
-def lines_of_functions(folder: Path, module: str) -> set[int]:
-    """The lines inside of bodies: what stands in a signature is no part of a function's code."""
-    found: set[int] = set()
-    tree = ast.parse((folder / "proxy/quietus/core" / f"{module}.py").read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            found |= set(range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1))
-    return found
-
-
 # --- fresh: tables, defaults, constants ---------------------------------------------------------------
 
 
-def fresh(folder: Path, module: str, mutant: Mutant) -> bool:
-    """Whether the tests pass where Quietus is imported with the mutant."""
+def fresh(folder: Path, module: str, asked: tuple[int, list[str]]) -> bool:
+    """Whether the tests pass where Quietus is imported with the mutant: those of the module first.
+
+    Raises AssertionError when they fail without it.
+    """
+    number, tests = asked
     own = f"tests/core/test_{module}.py"
-    near = ["tests/core/test_words.py", *([own] if (folder / own).exists() else [])]
+    near = [WORDS, *([own] if (folder / own).exists() else [])]
+    far = [name for name in tests if name.split("::")[0] not in near]
+    if module not in PASSED:
+        assert _imported(folder, module, None, near), f"the tests of {module} fail without any mutant"
+        PASSED.add(module)
+    return all(_imported(folder, module, number, names) for names in (near, far) if names)
 
-    rest = [str(p.relative_to(folder)) for p in sorted((folder / "tests/core").glob("test_*.py"))]
-    turns = ((near, (TIMED,)), ([name for name in rest if name not in near], (TIMED, *LONG)))
 
-    def tried(tests: Sequence[str], skipped: Sequence[str]) -> bool:
+def _imported(folder: Path, module: str, number: int | None, tests: Sequence[str]) -> bool:
+    def passes() -> bool:
         import pytest
 
-        _quiet()
-        Swapped.mutant = mutant
+        quiet()
+        signal.setitimer(signal.ITIMER_PROF, FRESH)
+        Swapped.number = number
         sys.meta_path.insert(0, Finder(folder, Swapped, module))
-        left_out = f"not ({' or '.join(skipped)})"
-        return not pytest.main(
-            ["-x", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", "-k", left_out, *tests]
-        )
+        but = f"not ({' or '.join(LEFT_OUT)})"
+        return not pytest.main(["-xq", "-p", "no:cacheprovider", f"--rootdir={folder}", "-k", but, *tests])
 
-    return all(_in_child(partial(tried, *turn), PATIENCE) is True for turn in turns)
-
-
-def _quiet() -> None:
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, 1)
-    os.dup2(quiet, 2)
-
-
-def _in_child(work: Callable[[], Any], seconds: float) -> Any:
-    """What `work` returns in a child; None when it fails or takes too long."""
-    ours, theirs = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(ours)
-        data = b""
-        with suppress(BaseException):
-            data = pickle.dumps(work())
-        with os.fdopen(theirs, "wb") as out:
-            out.write(data)
-        os._exit(0)
-    os.close(theirs)
-    data, end = b"", time.monotonic() + seconds
-    with os.fdopen(ours, "rb", buffering=0) as told:
-        while (left := end - time.monotonic()) > 0 and select.select([told], [], [], left)[0]:
-            part = told.read(1 << 16)
-            if not part:
-                break
-            data += part
-    with suppress(ProcessLookupError):
-        os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return pickle.loads(data) if data else None
+    return in_child(passes) is True

@@ -44,15 +44,21 @@ class DiskLedger:
         self._known = known
         self._free_at = 0.0
         self._count = 0
+        self._waiting = 0
 
     async def _pause(self) -> None:
-        """One writer: turns come in the order in which they were asked for."""
-        if not self._disk.delay:
+        """One writer: turns come in the order in which they were asked for, also when it gets faster."""
+        delay = self._disk.delay or (0.001 if self._waiting else 0.0)
+        if not delay:
             return
         self._count += 1
         share = 0.3 + 0.7 * (self._count * 0.618034 % 1.0)
-        self._free_at = max(self._free_at, self._disk.time.elapsed) + self._disk.delay * share
-        await self._disk.time.sleep(self._free_at - self._disk.time.elapsed)
+        self._free_at = max(self._free_at, self._disk.time.elapsed) + delay * share
+        self._waiting += 1
+        try:
+            await self._disk.time.sleep(self._free_at - self._disk.time.elapsed)
+        finally:
+            self._waiting -= 1
 
     async def open(self) -> Head:
         self._disk.check()

@@ -17,8 +17,8 @@ HEAD = """# The same decisions on both wires
 
 Every transcript of `tests/transcripts/*.yaml` is played against the real process over HTTP and over gRPC
 (`tests/transcripts/test_transcripts.py`). For each call through the sidecar the problem, its reason, the rule
-and the marks must be the same, and so must the course of its erasure in the ledger. This page is what one run
-found; `python -m tests.transcripts > docs/wires.md` writes it anew.
+and the marks must be the same, and so must the course of its erasure in the ledger. `python -m
+tests.transcripts > docs/wires.md` writes this page, and that test holds each line of it to what was played.
 
 | transcript | calls | refused on HTTP | refused on gRPC | marked on HTTP | marked on gRPC | ledger | same |
 |---|---|---|---|---|---|---|---|"""
@@ -36,14 +36,15 @@ def main() -> None:
             over_http, over_grpc = one.play(transcripts), other.play(transcripts)
             for transcript in sorted(transcripts, key=lambda each: each.name):
                 if not transcript.only_http:
-                    print(_line(transcript.name, over_http[transcript.name], over_grpc[transcript.name]))
+                    print(line(transcript.name, over_http[transcript.name], over_grpc[transcript.name]))
     print("\nPlayed over HTTP alone:\n")
     for transcript in sorted(transcripts, key=lambda each: each.name):
         if transcript.only_http:
             print(f"- {transcript.name}: {transcript.only_http}")
 
 
-def _line(name: str, http: Show, grpc: Show) -> str:
+def line(name: str, http: Show, grpc: Show) -> str:
+    """What the page says of one transcript."""
     told, told_too = http.over(), grpc.over()
     course, course_too = http.course(), grpc.course()
     cells = [name, str(len(told))]

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.transcripts.__main__ import line
 from tests.transcripts.evening import Evening, Show
 from tests.transcripts.over_grpc import PlayedOverGrpc
 from tests.transcripts.player import Played, Transcript, load
 from tests.transcripts.town import Town
 
 TRANSCRIPTS = sorted(load(), key=lambda transcript: (transcript.group, transcript.name))
+WIRES = (Path(__file__).resolve().parents[2] / "docs" / "wires.md").read_text().splitlines()
+"""The page that shows both wires side by side."""
 ON_BOTH = [transcript for transcript in TRANSCRIPTS if not transcript.only_http]
 
 
@@ -84,9 +87,13 @@ def test_both_wires_decide_alike(
     one, other = played[transcript.name], played_over_grpc[transcript.name]
     assert one.over() == other.over()
     assert one.course() == other.course()
+    assert line(transcript.name, one, other) in WIRES, "docs/wires.md: python -m tests.transcripts"
 
 
 def test_only_what_is_about_the_wire_is_left_out() -> None:
+    listed = {row.split(" | ")[0].removeprefix("| ") for row in WIRES if row.endswith("| yes |")}
+    assert listed == {t.name for t in ON_BOTH} and not any("| NO |" in row for row in WIRES)
+    assert all(f"- {t.name}: {t.only_http}" in WIRES for t in TRANSCRIPTS if t.only_http)
     assert len(TRANSCRIPTS) - len(ON_BOTH) < 12, [t.name for t in TRANSCRIPTS if t.only_http]
 
 

@@ -17,8 +17,8 @@ HEAD = """# The same decisions on both wires
 
 Every transcript of `tests/transcripts/*.yaml` is played against the real process over HTTP and over gRPC
 (`tests/transcripts/test_transcripts.py`). For each call through the sidecar the problem, its reason, the rule
-and the marks must be the same, and so must the course of its erasure in the ledger. `python -m
-tests.transcripts > docs/wires.md` writes this page, and that test holds each line of it to what was played.
+and the marks must be the same, and so must the course of its erasure in the ledger. This page is
+written by `python -m tests.transcripts > docs/wires.md`; that test holds each line of it to what was played.
 
 | transcript | calls | refused on HTTP | refused on gRPC | marked on HTTP | marked on gRPC | ledger | same |
 |---|---|---|---|---|---|---|---|"""

@@ -12,7 +12,7 @@ from quietus.core.decision import Decision, Question, Screening
 from quietus.core.erasure import Erasure
 from quietus.core.exchange import Headers, Reply
 from quietus.core.gate import Gate
-from quietus.core.operations import Item, Operation
+from quietus.core.operations import Call, Item, Operation
 from quietus.core.policy import Effect, Mode
 from quietus.core.problems import PROBLEMS, Retry
 from quietus.core.scope import ANY, Scope, Wild, overlaps
@@ -136,6 +136,7 @@ class Releaser:
             paths_of=lambda item: self._owners.path_of(item, call),
             own=own,
             newer=lambda item, erasure: self._owners.born(item, call) > erasure.epoch,
+            written=_keys_of(call) if call.operation is Operation.WRITE else frozenset(),
         )
 
     def foreign(self, question: Question, reading: Reading, reply: Reply, own: str) -> bool:
@@ -174,8 +175,7 @@ class Releaser:
         call, answered = reading.call, judged.answered
         if call.operation is not Operation.WRITE or answered is None or "key" not in judged.screening.causes:
             return ()
-        own = {str(key) for key in call.scope.key} if not isinstance(call.scope.key, Wild) else set()
-        own |= {item.key for item in call.items if item.key is not None}
+        own = _keys_of(call)
         found: dict[str, Erasure] = {}
         rows = {item.key: item for item in answered.items if item.key is not None}
         for key, item in rows.items():
@@ -285,3 +285,9 @@ def beside_the_body(reply: Reply) -> Iterator[str]:
             yield b64decode(value + "=" * (-len(value) % 4)).decode("utf-8", "replace")
         else:
             yield value
+
+
+def _keys_of(call: Call) -> frozenset[str]:
+    """The keys that a call names itself."""
+    named = () if isinstance(call.scope.key, Wild) else map(str, call.scope.key)
+    return frozenset((*named, *(item.key for item in call.items if item.key is not None)))

@@ -41,12 +41,14 @@ def screen(
     paths_of: Callable[[Item], tuple[str, ...] | None],
     own: str = "",
     newer: Callable[[Item, Erasure], bool] = lambda item, erasure: False,
+    written: frozenset[str] = frozenset(),
 ) -> Screening:
     """Judges every row and every scalar of one answer.
 
     `scope` is the call's, digested; `scope_of` gives a row's, with UNKNOWN for what neither the row nor
     lineage says. `own` is the erasure that the call itself asked for: its own ids in the answer to a
-    forget are the client's words. `newer` says whether a row was written after an erasure was asked for.
+    forget are the client's words. `newer` says whether a row was written after an erasure was asked for;
+    `written` are the keys that the call itself has just written: its answer names them as the client did.
     """
     dropped: dict[int, str] = {}
     erased: dict[str, Erasure] = {}
@@ -64,7 +66,7 @@ def screen(
     for item in items:
         its = scope_of(item)
         rows[item.position] = (item, its)
-        for cause, erasure in _item_causes(item, its, gate, screener, paths_of(item), newer):
+        for cause, erasure in _item_causes(item, its, gate, screener, paths_of(item), newer, written):
             if erasure is None or erasure.id != own:
                 hit(item.position, cause, erasure)
         if item.position in dropped or item.position not in filled:
@@ -110,6 +112,7 @@ def _item_causes(
     screener: Screener,
     path: tuple[str, ...] | None,
     newer: Callable[[Item, Erasure], bool],
+    written: frozenset[str],
 ) -> Iterable[tuple[str, Erasure | None]]:
     if item.provenance_resolved is False:
         yield "provenance", None
@@ -125,7 +128,7 @@ def _item_causes(
                 continue
             # A settled id that now belongs to somebody else, or was written again, is another record's.
             reused = (known and not overlaps(found.erasure.predicate, its)) or newer(item, found.erasure)
-            if not (reused and found.erasure.state is State.SETTLED):
+            if not (reused and (found.erasure.state is State.SETTLED or item.key in written)):
                 yield "key", found.erasure
         for found in screener.descends(item.key, path):
             if _in_tenant(found.erasure, its) and not newer(item, found.erasure):

@@ -135,7 +135,7 @@ def _written(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, dict | tuple):
-        return "{}" if isinstance(value, dict) else "[]"
+        return "{}" if isinstance(value, dict) else f"[{', '.join(map(str, value))}]"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

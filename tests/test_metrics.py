@@ -41,6 +41,7 @@ CONTRACT = {
     "quietus_unreadable_fields_total": {"store", "route"},
     "quietus_bypass_total": {"store", "cause"},
     "quietus_bypass_round_timestamp_seconds": set(),
+    "quietus_admin_reviews_total": {"outcome"},
     "quietus_gate_closed": {"cause"},
     "quietus_overhead_seconds": {"wire", "operation"},
     "quietus_upstream_seconds": {"wire", "operation"},

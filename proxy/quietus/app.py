@@ -22,7 +22,7 @@ from quietus.admin.server import AdminServer, running_version
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
 from quietus.bypass import BypassProbe
 from quietus.certificates import Certificates
-from quietus.config import Settings
+from quietus.config import Settings, cluster_address
 from quietus.forgets import ForgetLimits
 from quietus.forgetting import DeskLimits
 from quietus.gateway import GatewayLimits
@@ -155,7 +155,7 @@ class Sidecar:
         )  # fmt: skip
         self.listeners = Listeners(settings, self.parts, self._principal)
         self.certificates = Certificates(settings, self.metrics, self.log, self.clock)
-        self.admin = AdminServer(self.parts, self.metrics, settings)
+        self.admin = AdminServer(self.parts, self.metrics, settings, cluster_address)
         self._tasks: list[asyncio.Task[Any]] = []
 
     def _principal(self, credential: str) -> str:

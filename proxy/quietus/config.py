@@ -153,7 +153,7 @@ def cluster_address(environ: Mapping[str, str] | None = None) -> str:
     found = os.environ if environ is None else environ
     host, port = found.get("KUBERNETES_SERVICE_HOST"), found.get("KUBERNETES_SERVICE_PORT", "443")
     if not host:
-        hint = "run in a pod, or give --cert and --key"
+        hint = "run in a pod; else give --cert and --key, or admin.reviews.server"
         raise ConfigError([Fault("KUBERNETES_SERVICE_HOST", 1, "is not set: this is no pod", hint)])
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 

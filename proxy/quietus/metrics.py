@@ -117,6 +117,10 @@ _ALL: Final = (
              cause=("late_leak", "epoch_regression", "internal")),
     _counter("downgrades", "Verdicts that became weaker than what the store had claimed.", "store"),
     _counter("rewrite_loops", "Clients that wrote a suppressed key again.", "store"),
+    _counter("admin_reviews",
+             "Tokens of the admin API that Kubernetes was asked about; kept: its last answer held still; "
+             "unavailable: nobody was let in.", "outcome",
+             outcome=("allowed", "denied", "unauthenticated", "unavailable", "kept")),
     _counter("webhook_events", "Events posted to the webhook; left_out: nobody took it for a day.",
              "store", "outcome", outcome=("delivered", "failed", "left_out")),
     _histogram("wait_seconds", "Time that calls were held by a wait.", _CALL),

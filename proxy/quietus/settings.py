@@ -21,6 +21,7 @@ from quietus.core.exchange import Wire
 from quietus.profiles.words import Duration
 from quietus.settings_ledger import LedgerSettings as LedgerSettings
 from quietus.settings_ledger import sqlite_path as sqlite_path
+from quietus.settings_reviews import ReviewSettings as ReviewSettings
 from quietus.settings_tls import ListenerTls as ListenerTls
 from quietus.settings_tls import UpstreamTls as UpstreamTls
 
@@ -141,6 +142,7 @@ class AdminSettings(_Section):
     token_file: Path | None = Field(default=None, description="one operator's token on a line; without it one is made beside the keys as `admin.token`, 0600")
     hosts: tuple[str, ...] = Field(default=(), description="names under which it may be asked for (`Host`), beside addresses, `localhost` and the host it listens on")
     tokens: tuple[TokenSettings, ...] = Field(default=(), description="more tokens, each with a role and an actor")
+    reviews: ReviewSettings | None = Field(default=None, description="ask Kubernetes who may do what, by TokenReview and SubjectAccessReview (docs/kubernetes.md); no token is made then, those that are named still hold. `{}` for the defaults")
 
 
 class KeySettings(_Section):

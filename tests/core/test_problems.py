@@ -29,6 +29,7 @@ upstream-unavailable    502 -                           yes
 outcome-unknown         504 -                           yes
 ledger-unavailable      503 -                           yes
 barrier-unreachable     503 -                           yes
+reviews-unavailable     503 -                           yes
 unauthenticated         401 -                           no
 forbidden               403 -                           no
 not-found               404 -                           no

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from quietus.admin.reviews import GROUP, RESOURCE
+from quietus.admin.tokens import Role
 from tests.deploy.tooling import (
     CHART,
     CUSTOM,
@@ -122,7 +124,35 @@ def test_no_token_but_the_injectors() -> None:
             assert pod["spec"]["automountServiceAccountToken"] is False, name
             sources = [s for v in pod["spec"].get("volumes") or () for s in projected(v)]
             tokens = [source for source in sources if "serviceAccountToken" in source]
-            assert not tokens or "injector" in name, name
+            assert not tokens or "injector" in name or values.stem == "gateway-reviews-values", name
+
+
+@pytest.mark.requirement("R200")
+def test_reviews_give_one_container_a_token_and_its_account_two_questions() -> None:
+    values = CHART / "ci" / "gateway-reviews-values.yaml"
+    found = objects(render("helm4", values, "1.37", "gateway.extraContainers[0].name=other"))
+    [pod] = [pod for name, pod in pods_of(found) if name == "Deployment/t-quietus-gateway"]
+    mounted = {
+        each["name"]: {mount["name"] for mount in each.get("volumeMounts", ())}
+        for each in pod["spec"]["containers"]
+    }
+    assert "api" in mounted["quietus"] and "api" not in mounted["other"]
+    bindings = [each for each in found if each["kind"] == "ClusterRoleBinding"]
+    assert [each["roleRef"]["name"] for each in bindings] == ["system:auth-delegator"]
+    assert [s["name"] for s in bindings[0]["subjects"]] == [pod["spec"]["serviceAccountName"]]
+    rules = [(r["apiGroups"], r["resources"], r["verbs"]) for e in found if e["kind"] == "ClusterRole"
+             for r in e["rules"]]  # fmt: skip
+    assert rules == [([GROUP], [RESOURCE], [role.name.lower()]) for role in Role]
+    config = next(e for e in found if key_of(e) == ("ConfigMap", "t-quietus-gateway"))["data"]["quietus.yaml"]
+    admin = yaml.safe_load(config)["admin"]
+    assert admin["reviews"] == {"audiences": ["quietus", "erasure"], "cache": "5s"}
+    assert "token_file" not in admin
+
+
+def test_nothing_of_reviews_unless_they_are_wanted() -> None:
+    for settings in ((), ("gateway.reviews.enabled=false",)):
+        found = objects(render("helm4", None, "1.37", *GATEWAY_ON, *settings))
+        assert not [each for each in found if each["kind"].startswith("ClusterRole")]
 
 
 def test_probes_have_three_meanings_and_a_port_of_their_own() -> None:

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from quietus.acts import BadAct, NoSuchErasure
 from quietus.admin.office import OFFICE, Office
+from quietus.admin.reviews import GROUP, RESOURCE, NoRole, ReviewsAway
 from quietus.admin.tokens import Identity, Role
 from quietus.core.events import Draft, EventType
 from quietus.core.problems import PROBLEMS
@@ -65,7 +66,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         _check_host(request, office)
         if request.path.startswith("/v1/"):
-            identity = office.tokens.identify(request.headers.get("Authorization"))
+            identity = await office.identify(request.headers.get("Authorization"))
             if identity is None:
                 raise Refused("unauthenticated")
             request[IDENTITY] = identity
@@ -74,6 +75,11 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if refused.name in ("unauthenticated", "forbidden"):
             await _record(request, office, refused.name)
         answer = problem(refused.name, refused.detail, refused.status)
+    except NoRole:
+        await _record(request, office, "forbidden")
+        answer = problem("forbidden", f"Kubernetes knows this user, and allows no role on {RESOURCE}.{GROUP}")
+    except ReviewsAway:
+        answer = problem("reviews-unavailable")
     except (NoSuchErasure, NoSuchOrder) as error:
         answer = problem("not-found", str(error))
     except HeldBack as error:

@@ -9,7 +9,8 @@ from typing import Any, Final, Protocol
 from aiohttp import web
 
 from quietus.acts import Acts
-from quietus.admin.tokens import Tokens
+from quietus.admin.reviews import Reviews
+from quietus.admin.tokens import Identity, Tokens
 from quietus.assembly import Active
 from quietus.core.erasure import Erasure
 from quietus.core.policy import Mode
@@ -49,6 +50,15 @@ class Office:
     hosts: frozenset[str]
     version: str
     refusals: Allowance
+    reviews: Reviews | None = None
+    """Kubernetes, where it says who is who beside the tokens."""
+
+    async def identify(self, authorization: str | None) -> Identity | None:
+        """Whose an `Authorization` header is; None when it is nobody's. Raises NoRole, ReviewsAway."""
+        known = self.tokens.identify(authorization)
+        if known is None and self.reviews is not None:
+            return await self.reviews.identify(authorization)
+        return known
 
     def observing(self) -> bool:
         """Whether the policy in force only observes."""

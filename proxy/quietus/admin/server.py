@@ -6,15 +6,18 @@ The same port takes the API's gRPC side (`rpc`).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from aiohttp import web
 
 from quietus.acts import Acts
+from quietus.adapters.api_server import ApiServer
 from quietus.admin import acting, demanding, health, openapi, ordering, reading, receipts
 from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, Handler, guard
 from quietus.admin.office import OFFICE, Office
+from quietus.admin.reviews import Reviews
 from quietus.admin.rpc_server import RpcServer
 from quietus.admin.tokens import Tokens, load_tokens
 from quietus.assembly import Parts
@@ -59,7 +62,9 @@ ROUTES: Final[tuple[tuple[str, str, Handler], ...]] = (
 )
 
 
-def build(parts: Parts, metrics: Metrics, tokens: Tokens, settings: AdminSettings) -> web.Application:
+def build(
+    parts: Parts, metrics: Metrics, tokens: Tokens, settings: AdminSettings, reviews: Reviews | None = None
+) -> web.Application:
     """The application over the parts of one sidecar."""
 
     def declared() -> list[Declared]:
@@ -84,6 +89,7 @@ def build(parts: Parts, metrics: Metrics, tokens: Tokens, settings: AdminSetting
         hosts=frozenset({"localhost", address(settings.listen)[0].lower(), *map(str.lower, settings.hosts)}),
         version=running_version(),
         refusals=Budget(REFUSALS_A_MINUTE),
+        reviews=reviews,
     )
     for method, path, handler in ROUTES:
         app.router.add_route(method, path, handler)
@@ -101,10 +107,17 @@ def running_version() -> str:
 class AdminServer:
     """The admin API on its own port. Its tokens are read, or made, when it is built."""
 
-    def __init__(self, parts: Parts, metrics: Metrics, settings: Settings) -> None:
+    def __init__(
+        self, parts: Parts, metrics: Metrics, settings: Settings, api_server: Callable[[], str] = str
+    ) -> None:
+        """`api_server` tells the address of the cluster's API server, where the settings do not.
+
+        Raises TokenRefused, OSError.
+        """
         self._settings = settings.admin
         tokens, self.token = load_tokens(settings)
-        self._app = build(parts, metrics, tokens, settings.admin)
+        self._reviews = _reviews(parts, metrics, settings, api_server)
+        self._app = build(parts, metrics, tokens, settings.admin, self._reviews)
         self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False)
         self._rpc = RpcServer(parts.erasures)
         self._port = 0
@@ -147,5 +160,18 @@ class AdminServer:
             self._server.close()
         await self._rpc.stop()
         await self._runner.cleanup()
+        if self._reviews is not None:
+            await self._reviews.close()
         await self._metrics.cleanup()
         await self._probes.cleanup()
+
+
+def _reviews(
+    parts: Parts, metrics: Metrics, settings: Settings, api_server: Callable[[], str]
+) -> Reviews | None:
+    wanted = settings.admin.reviews
+    if wanted is None:
+        return None
+    api = ApiServer(wanted.server or api_server(), wanted.account, wanted.timeout)
+    namespace, clock = wanted.resource_namespace(), parts.erasures.clock
+    return Reviews(api, wanted, namespace, settings.store.name, clock, metrics)

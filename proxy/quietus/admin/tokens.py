@@ -59,16 +59,19 @@ class Tokens:
 def load_tokens(settings: Settings) -> tuple[Tokens, str]:
     """The tokens of the settings, and the operator's token itself (for our own console).
 
-    Makes the operator's token where none is named. Raises TokenRefused.
+    Makes the operator's token where none is named; where Kubernetes says who is who, none is made, and it is
+    empty. Raises TokenRefused.
     """
     path = settings.token_path
-    if path is None:
+    if settings.admin.reviews is not None and settings.admin.token_file is None:
+        operator = ""
+    elif path is None:
         operator = secrets.token_urlsafe(32)
     elif path.exists() or settings.admin.token_file is not None:
         operator = read_token(path)
     else:
         operator = _make(path)
-    known = [(operator, Identity("operator", Role.OPERATOR))]
+    known = [(operator, Identity("operator", Role.OPERATOR))] if operator else []
     for extra in settings.admin.tokens:
         known.append((read_token(extra.file), Identity(extra.actor, Role[extra.role.upper()])))
     if len({token for token, _ in known}) < len(known):

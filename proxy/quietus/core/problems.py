@@ -88,6 +88,8 @@ _ALL: Final = (
             retry=Retry.YES),
     Problem("barrier-unreachable", 503, "Not every replica could shut its gate in time; nothing was "
             "forwarded. The erasure stays requested and goes on by itself.", retry=Retry.YES),
+    Problem("reviews-unavailable", 503, "Kubernetes does not say who this is: nobody is let in.",
+            retry=Retry.YES),
     Problem("unauthenticated", 401, "Send the admin token as a bearer token."),
     Problem("forbidden", 403, "This token's role does not allow it."),
     Problem("not-found", 404, "There is no such thing here."),
@@ -107,6 +109,7 @@ _CODES: Final = {
     "outcome-unknown": "DEADLINE_EXCEEDED",
     "ledger-unavailable": "UNAVAILABLE",
     "barrier-unreachable": "UNAVAILABLE",
+    "reviews-unavailable": "UNAVAILABLE",
     "unauthenticated": "UNAUTHENTICATED",
     "forbidden": "PERMISSION_DENIED",
     "not-found": "NOT_FOUND",

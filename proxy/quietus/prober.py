@@ -78,7 +78,8 @@ class Prober:
     async def send(self, request: Request, purpose: Purpose, *, paced: bool = True) -> Reply:
         """One request of our own, on a fresh connection and past caches. Raises UpstreamError."""
         if request.wire == "http":
-            request = replace(request, headers=(*request.headers, UNCACHED))
+            headers = (*request.headers, UNCACHED)
+            request = Request(request.method, request.target, headers, request.body)
         self.waiting += 1
         try:
             if paced:

@@ -21,9 +21,12 @@ class Disk:
         self.delay = delay
         self.down_until = 0.0
         self.full_until = 0.0
+        self.calls = 0
+        """Appends and reads that it was asked for, those that failed too."""
 
     def check(self, writing: bool = False) -> None:
-        """Raises LedgerUnavailable while it is unreachable, or full and written to."""
+        """One call. Raises LedgerUnavailable while it is unreachable, or full and written to."""
+        self.calls += 1
         if self.time.elapsed < self.down_until:
             raise LedgerUnavailable("the ledger cannot be reached")
         if writing and self.time.elapsed < self.full_until:

@@ -49,10 +49,21 @@ class Total:
 
     @property
     def operations(self) -> tuple[int, int, int]:
-        """What clients and operators did, what the store was asked, and what was written to the ledger."""
+        """What was really done, on each side of the sidecar: this is what an *operation* is here.
+
+        A call of a client or an operator that the sidecar took (one to a dead sidecar is none); a request
+        that the sidecar sent to the store (a client's, a probe's, a remedy's, a canary's); a call at its
+        ledger (an append, however many events are in it, or a read). Steps of the judge, of the loop and of
+        the store's own background work are not counted.
+        """
         c = self.counts
         asked = sum(number for name, number in c.items() if name.startswith("upstream "))
-        return c["steps"], asked, sum(number for name, number in c.items() if name.startswith("event "))
+        return c["calls"], asked, c["ledger calls"]
+
+    @property
+    def events(self) -> int:
+        """Events that were written to ledgers."""
+        return sum(number for name, number in self.counts.items() if name.startswith("event "))
 
     @property
     def leaks(self) -> int:
@@ -71,7 +82,7 @@ class Total:
     def say(self, seconds: float) -> str:
         """The figures in a few lines."""
         c, seconds = self.counts, max(seconds, 0.001)
-        done, asked, written = self.operations
+        done, asked, called = self.operations
         return "\n".join([
             f"{self.seeds} seeds, {self.answered} recalls answered ({c['marked']} marked, {c['refused']} "
             f"refused), {c['met']} of them met an unsettled erasure",
@@ -79,8 +90,8 @@ class Total:
             f"{c['forget']} forgets, {c['delete']} deletes, {c['readmit']} readmissions, "
             f"{c['deaths']} deaths of the sidecar",
             f"{len(self.kinds)} kinds of faults: {', '.join(self.kinds)}",
-            f"{done} operations of clients, {asked} at the store, {written} events in the ledger; "
-            f"{(done + asked + written) / seconds:.0f} operations/s, {done / seconds:.0f} of them of clients "
+            f"{done} calls of clients and operators, {asked} requests at the store, {called} calls at the "
+            f"ledger ({self.events} events): {(done + asked + called) / seconds:.0f} operations/s "
             f"({seconds:.0f} s on {AT_ONCE} processes; {self.virtual / 3600:.1f} h of virtual time)",
             f"{self.leaks} leaks; {len(self.failed)} seeds failed",
         ])  # fmt: skip

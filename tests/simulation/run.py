@@ -167,6 +167,7 @@ class Simulation:
         if process is None or process.parts is None:
             self.counts["unreachable"] += 1
             return
+        self.counts["calls"] += 1
         if step["do"] in ("readmit", "retry", "verify", "signal"):
             process.loop.create_task(self._act(process, step))
             return
@@ -248,7 +249,7 @@ class Simulation:
         counts = self.counts + self.judge.counts
         counts["erasures"] = len(self.judge.truth.erased)
         counts["settled"] = sum(not e.unsettled and not e.over for e in self.judge.truth.erased.values())
-        counts["steps"] = len(self.plan.steps)
+        counts["ledger calls"] = self.disk.calls
         for name, number in self.network.calls.items():
             counts[f"upstream {name}"] = number
         for name, number in self.network.ails.items():

@@ -37,6 +37,7 @@ Marked = tuple[str, Mark]
 Secret = tuple[str, str, bytes]
 
 _quote = json.encoder.encode_basestring_ascii
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _TYPES: Final = {item.value: item for item in EventType}
 
 
@@ -77,7 +78,7 @@ class Batch:
 
 def canonical(value: Any) -> str:
     """JSON in the one form that is hashed. Raises ValueError for what JSON cannot say."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _canonical(value)
 
 
 def prepare(

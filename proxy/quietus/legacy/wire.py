@@ -112,6 +112,8 @@ def fields_of(request: Request) -> Fields:
 
 def query_of(request: Request) -> Fields:
     """The members of a request's query; one that is repeated is refused."""
+    if not request.query:
+        return Fields({}, "")
     try:
         pairs = parse_qsl(request.query, keep_blank_values=True, errors="strict", max_num_fields=50)
     except ValueError:
@@ -123,8 +125,11 @@ def query_of(request: Request) -> Fields:
 
 def segments_of(request: Request) -> tuple[str, ...]:
     """The decoded segments of the path."""
+    path = request.path
+    if "%" not in path:
+        return tuple(path.split("/")[1:])
     try:
-        return tuple(unquote(part, errors="strict") for part in request.path.split("/")[1:])
+        return tuple(unquote(part, errors="strict") for part in path.split("/")[1:])
     except UnicodeDecodeError:
         raise BadRequest("the path is not UTF-8") from None
 

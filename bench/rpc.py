@@ -17,152 +17,20 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import Any
+
+import uvloop
 
 from bench.contenders import Contender, copy_ledger, ledger_of
 from bench.processes import ROOT, Process, free_port, python
-from bench.traffic import request_body, rows
-
-METHOD = "/quietus.memory.v1.MemoryService/Recall"
-CHANNELS = 4
-
-
-def question(wide: bool) -> bytes:
-    """The recall as a message; a wide one names no subject."""
-    from google.protobuf.json_format import ParseDict
-
-    from quietus.stubs import memory_v1_pb2 as pb
-
-    return ParseDict(json.loads(request_body(wide)), pb.RecallRequest()).SerializeToString()
-
-
-def answer() -> bytes:
-    """Ten hits, 4 KB."""
-    from google.protobuf.json_format import ParseDict
-
-    from quietus.stubs import memory_v1_pb2 as pb
-
-    return ParseDict({"results": rows()}, pb.RecallResponse()).SerializeToString()
-
-
-async def store(port: int) -> None:
-    """Answers every call with the same bytes."""
-    import grpc
-
-    fixed = answer()
-
-    async def same(_message: bytes, _context: Any) -> bytes:
-        return fixed
-
-    class Any_(grpc.GenericRpcHandler):
-        def service(self, details: grpc.HandlerCallDetails) -> Any:
-            return grpc.unary_unary_rpc_method_handler(same)
-
-    server = grpc.aio.server()
-    server.add_generic_rpc_handlers((Any_(),))
-    server.add_insecure_port(f"127.0.0.1:{port}")
-    await server.start()
-    await server.wait_for_termination()
-
-
-async def bare(port: int, upstream: int) -> None:
-    """A proxy as anybody writes it with grpc.aio: bytes in, bytes out, no policy."""
-    import grpc
-
-    channel = grpc.aio.insecure_channel(f"127.0.0.1:{upstream}")
-    ask: Any = channel.unary_unary(METHOD)
-
-    async def passed(message: bytes, context: Any) -> bytes:
-        got: bytes = await ask(message, metadata=context.invocation_metadata(), timeout=60)
-        return got
-
-    class Any_(grpc.GenericRpcHandler):
-        def service(self, details: grpc.HandlerCallDetails) -> Any:
-            return grpc.unary_unary_rpc_method_handler(passed)
-
-    server = grpc.aio.server()
-    server.add_generic_rpc_handlers((Any_(),))
-    server.add_insecure_port(f"127.0.0.1:{port}")
-    await server.start()
-    await server.wait_for_termination()
-
-
-async def load(port: int, at_once: int, seconds: float, wide: bool) -> None:
-    """Calls, so many at a time, and prints what it saw; latencies in microseconds."""
-    import grpc
-
-    message, seen, errors = question(wide), [], 0
-    options = [("grpc.use_local_subchannel_pool", 1)]
-    channels = [grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=options) for _ in range(CHANNELS)]
-    asks: list[Any] = [channel.unary_unary(METHOD) for channel in channels]
-    until = time.perf_counter() + seconds
-
-    async def one(ask: Any) -> None:
-        nonlocal errors
-        while (began := time.perf_counter()) < until:
-            try:
-                await ask(message)
-            except grpc.aio.AioRpcError:
-                errors += 1
-            seen.append((time.perf_counter() - began) * 1e6)
-
-    await asyncio.gather(*(one(asks[number % CHANNELS]) for number in range(at_once)))
-    seen.sort()
-    p10, p50 = seen[len(seen) // 10], seen[len(seen) // 2]
-    told = {"requests": len(seen), "errors": errors, "p10": p10, "p50": p50}
-    print(json.dumps(told))
-
-
-def envoy_config(port: int, upstream: int) -> str:
-    """Envoy as a reverse proxy for HTTP/2 without anything else."""
-    return json.dumps({
-        "static_resources": {
-            "listeners": [{
-                "address": {"socket_address": {"address": "127.0.0.1", "port_value": port}},
-                "filter_chains": [{"filters": [{
-                    "name": "envoy.filters.network.http_connection_manager",
-                    "typed_config": {
-                        "@type": "type.googleapis.com/envoy.extensions.filters.network"
-                                 ".http_connection_manager.v3.HttpConnectionManager",
-                        "stat_prefix": "in", "codec_type": "HTTP2",
-                        "route_config": {"virtual_hosts": [{
-                            "name": "all", "domains": ["*"],
-                            "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "store"}}],
-                        }]},
-                        "http_filters": [{
-                            "name": "envoy.filters.http.router",
-                            "typed_config": {
-                                "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"
-                            },
-                        }],
-                    },
-                }]}],
-            }],
-            "clusters": [{
-                "name": "store", "connect_timeout": "3s", "type": "STATIC",
-                "typed_extension_protocol_options": {
-                    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-                        "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-                        "explicit_http_config": {"http2_protocol_options": {}},
-                    }
-                },
-                "load_assignment": {"cluster_name": "store", "endpoints": [{"lb_endpoints": [{
-                    "endpoint": {"address": {"socket_address": {
-                        "address": "127.0.0.1", "port_value": upstream,
-                    }}},
-                }]}]},
-            }],
-        },
-    })  # fmt: skip
+from bench.rpc_peers import bare, envoy_config, load, store
 
 
 def everybody() -> list[Contender]:
     """The contenders, in the order of the table."""
     return [
         Contender("direct", "no proxy: the upstream itself", "direct"),
-        Contender("bare", "a bare proxy on grpc.aio, no policy", "bare"),
+        Contender("bare", "a bare proxy on grpc.aio, uvloop, no policy", "bare"),
         Contender("envoy", "Envoy as an HTTP/2 reverse proxy, one thread", "envoy"),
         Contender("idle", "quietus, nothing erased", "quietus"),
         Contender("settled-1", "quietus, 1 settled erasure", "quietus", (1, True)),
@@ -300,7 +168,7 @@ def main() -> None:
     if words[:1] == ["--store"]:
         asyncio.run(store(int(words[1])))
     elif words[:1] == ["--bare"]:
-        asyncio.run(bare(int(words[1]), int(words[2])))
+        uvloop.run(bare(int(words[1]), int(words[2])))
     elif words[:1] == ["--load"]:
         asyncio.run(load(int(words[1]), int(words[2]), float(words[3]), words[4] == "1"))
     else:
@@ -312,8 +180,10 @@ def main() -> None:
         began = os.getloadavg()[0]
         every = measure(given.rounds, given.seconds, given.envoy)
         print(table(every))
-        print(f"\n{given.rounds} rounds; load average {began:.1f} before, {os.getloadavg()[0]:.1f} after; "
-              "a recall of 1 KB, an answer of 4 KB")
+        print(
+            f"\n{given.rounds} rounds; load average {began:.1f} before, {os.getloadavg()[0]:.1f} after; "
+            "a recall of 1 KB, an answer of 4 KB"
+        )
 
 
 if __name__ == "__main__":

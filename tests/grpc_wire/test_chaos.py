@@ -157,6 +157,17 @@ async def test_a_recall_gives_nothing_away_in_part_and_is_sent_once(tmp_path: Pa
             await parts.calm()
 
 
+async def test_a_connection_that_has_gone_silent_is_left_for_a_new_one(tmp_path: Path) -> None:
+    """Nobody resets it: nothing but the time-out of a call tells that it is gone."""
+    async with house(tmp_path) as parts, tool(parts.quietus.grpc_address) as agent:
+        assert (await agent.call("Read", key="b1")).code == "OK"
+        parts.far.use(Toxic(swallow_answer=True))
+        first, second = await asyncio.gather(agent.call("Read", key="b1"), agent.call("Read", key="b1"))
+        assert first.code == second.code == "UNAVAILABLE"
+        parts.far.use()
+        assert (await agent.call("Read", key="b1")).message.value == LONG
+
+
 async def test_the_outcome_of_a_write_is_unknown_and_it_is_not_sent_again(tmp_path: Path) -> None:
     async with house(tmp_path) as parts:
         for number, (name, (toxic, arrives)) in enumerate(SHORT.items()):

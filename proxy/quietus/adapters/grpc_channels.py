@@ -1,7 +1,7 @@
 """The connections of the gRPC side towards the store: one that is kept, others for one call alone.
 
-When certificates are renewed the kept one is replaced: calls that are under way on the old one go on to their
-end, then it is closed; nothing is cut, and nothing new is sent on it.
+When certificates are renewed, or a call got no answer at all, the kept one is replaced: calls that are under
+way on the old one go on to their end, then it is closed; nothing is cut, and nothing new is sent on it.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ class Channels:
         if self._credentials is None:
             return
         self._credentials = credentials
-        old, self._channel = self._channel, None
-        if old is not None and not self._under_way[old]:
-            self._let_go(old)
+        self._replace()
 
     async def close(self) -> None:
         """Closes every connection, and whatever is under way on them."""
@@ -91,6 +89,27 @@ class Channels:
         for channel in channels:
             await channel.close(None)
         await asyncio.gather(*self._closing)
+
+    def doubt(self, channel: aio.Channel) -> None:
+        """A call on the kept connection got no answer in all the time there was: the next goes on a new one.
+
+        The store, or the way to it, may be gone without a word; then nothing else would end that connection.
+        """
+        if channel is self._channel:
+            self._replace()
+
+    async def standing(self) -> aio.Channel:
+        """The kept connection when it stands. Raises UpstreamError; then nothing has been sent."""
+        while True:
+            channel = self.kept()
+            waits = object()
+            self._under_way[channel].add(waits)
+            try:
+                await self.ready(channel)
+                if channel is self._channel:
+                    return channel
+            finally:
+                self._ended(channel, waits)
 
     async def ready(self, channel: aio.Channel) -> None:
         """Returns when the connection stands: until then, and only until then, nothing can have been sent."""
@@ -111,6 +130,11 @@ class Channels:
         except TimeoutError:
             pass
         raise UpstreamError("the store cannot be reached", sent=False)
+
+    def _replace(self) -> None:
+        old, self._channel = self._channel, None
+        if old is not None and not self._under_way[old]:
+            self._let_go(old)
 
     def _ended(self, channel: aio.Channel, call: Any) -> None:
         calls = self._under_way.get(channel)

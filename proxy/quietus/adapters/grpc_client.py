@@ -33,6 +33,7 @@ _CUT: Final = re.compile(
     re.I,
 )
 _LARGE: Final = re.compile(r"CLIENT:.*larger than max", re.I)
+_NO_ANSWER: Final = grpc.StatusCode.DEADLINE_EXCEEDED
 _MAKES: Final = frozenset({"CANCELLED", "UNKNOWN", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "INTERNAL",
                            "UNAVAILABLE"})  # fmt: skip
 """The codes that grpcio gives by itself."""
@@ -64,23 +65,33 @@ class GrpcUpstream:
         metadata = self._metadata(request, permit)
         patience = timeout_in(request.headers)
         patience = self._limits.upstream if patience is None else min(patience, self._limits.upstream)
-        channel = self._channels.alone() if fresh else self._channels.kept()
+        if fresh:
+            channel = self._channels.alone()
+            try:
+                await self._channels.ready(channel)
+                return await self._asked(channel, request, permit, metadata, patience)
+            finally:
+                await channel.close(None)
+        return await self._asked(await self._channels.standing(), request, permit, metadata, patience)
+
+    async def _asked(
+        self, channel: aio.Channel, request: Request, permit: Permit, metadata: Any, patience: float
+    ) -> GrpcReply:
+        _standing(permit)
+        call = self._channels.method(channel, request.target)(
+            request.body, metadata=metadata, timeout=patience
+        )
+        self._channels.carries(channel, call)
         try:
-            await self._channels.ready(channel)
-            _standing(permit)
-            method = self._channels.method(channel, request.target)
-            call = method(request.body, metadata=metadata, timeout=patience)
-            self._channels.carries(channel, call)
             return GrpcReply(await self._answer(call))
         finally:
-            if fresh:
-                await channel.close(None)
+            if patience >= self._limits.upstream and call.done() and await call.code() is _NO_ANSWER:
+                self._channels.doubt(channel)
 
     async def converse(self, request: Request, permit: Permit) -> GrpcStream:
         """Begins a call with streams both ways; nothing of `request.body` is sent. Raises UpstreamError."""
         metadata = self._metadata(request, permit)
-        channel = self._channels.kept()
-        await self._channels.ready(channel)
+        channel = await self._channels.standing()
         _standing(permit)
         begin: Any = channel.stream_stream(request.target)
         call = begin(metadata=metadata, timeout=timeout_in(request.headers))

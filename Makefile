@@ -34,8 +34,9 @@ simulate: $(VENV)/test.stamp  ## the simulator on other seeds than those of `mak
 controls: $(VENV)/test.stamp  ## write docs/negative-controls.md: each protection switched off in turn
 	$(BIN)/python -m tests.simulation --controls
 
-soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls of the simulator
+soak: $(VENV)/test.stamp  ## 5,000 seeds and 1,000,000 recalls, a day of virtual time, every kill 25 times (hours)
 	$(BIN)/python -m tests.simulation --seeds 5000 --keep build/soak
+	$(BIN)/python -m pytest tests/simulation/test_simulation.py -k a_day_passes
 	$(BIN)/python -m tests.e2e.kills --times 25 --random 150
 
 mutate: $(VENV)/test.stamp  ## mutants of the core: is there a test that notices? (MUTATE_ARGS=states; all take hours)

@@ -25,7 +25,7 @@ HELD = PURE | {"ports", "key_file", "keys", "permits", "metrics", "logs", "setti
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
     "acts", "answers", "arrivals", "attribution", "barrier", "bypass", "collecting", "conversation_ports",
-    "conversing", "deciding", "demands", "driven", "erasures", "flights", "forgets", "forgetting",
+    "conversing", "decided", "deciding", "demands", "driven", "erasures", "flights", "forgets", "forgetting",
     "gateway", "inquiry", "intents", "judging", "kept", "lease", "lineage", "lineage_descent",
     "lineage_rounds", "marking", "messages", "order_views", "ordering", "outgoing", "owners", "prober",
     "questions", "reconciler", "recording", "release", "remedies", "repeats", "replicas", "restating",

@@ -18,6 +18,7 @@ from quietus.core.decision import Decision, Question
 from quietus.core.exchange import Request, Wire, without
 from quietus.core.operations import UNMAPPED, Call, Operation
 from quietus.core.policy import Mode, Policy
+from quietus.decided import Decided
 from quietus.erasures import Erasures
 from quietus.flights import Flight, Flights
 from quietus.forgetting import ForgetDesk
@@ -82,6 +83,7 @@ class Gateway:
         self._metrics = metrics
         self._log = log
         self._recorder = Recorder(metrics, log)
+        self.decided = Decided(erasures.gate, erasures.clock.now())
         self._repeats = Repeats(erasures, metrics, log)
         self._waiting = Waiting(erasures, deciding, limits.wait, metrics)
         self._clock = erasures.clock
@@ -120,6 +122,7 @@ class Gateway:
         try:
             reading = self._profile().read(request)
         except RequestFault as fault:
+            self.decided.faulty(fault.problem)
             if self.observing:
                 return await self._blind(request)
             return self.unread(fault, request.wire)
@@ -155,11 +158,13 @@ class Gateway:
         if call.operation is Operation.FORGET:
             self._note(reading)
             self._repeats.forgot(call)
+            question = self.question(call, principal)
+            self.decided.saw(question, self.decide(question))
             if reading.request.wire == "grpc":
                 # The deadline is the client's: the forget goes on when that client has long been gone.
                 patient = without(reading.request.headers, frozenset({"grpc-timeout"}))
                 reading = replace(reading, request=replace(reading.request, headers=patient))
-            return await self._desk.forget(self.question(call, principal), reading, principal)
+            return await self._desk.forget(question, reading, principal)
         entered = await self.enter(reading, principal, began)
         if isinstance(entered, Answer):
             return entered
@@ -186,6 +191,7 @@ class Gateway:
                 lambda: self.question(reading.call, principal, reading.document),
             )  # fmt: skip
         self._recorder.call(reading.call, decision, self._clock.monotonic() - began, reading.request.wire)
+        self.decided.saw(question, decision)
         self._repeats.decided(question, decision, self._clock.monotonic() - began)
         if decision.refuses and decision.mode is Mode.ENFORCE:
             return self._refusal(question, decision)
@@ -195,6 +201,7 @@ class Gateway:
         if reading.call.route == UNMAPPED:
             self._shapes.saw(reading.request)
             self._metrics.count("unclassified", wire=reading.request.wire)
+        self.decided.unread(reading)
         for _ in reading.unreadable:
             self._metrics.count("unreadable_fields", route=reading.call.route)
 

@@ -128,7 +128,8 @@ class Reconciler:
 
     async def _do(self, name: str, progress: Progress, now: float) -> None:
         erasure = self._erasures.gate.erasures[name]
-        observing = self._policy().mode is Mode.OBSERVE
+        # What only a rule observed was never asked about either, and cannot settle.
+        observing = self._policy().mode is Mode.OBSERVE or erasure.dossier.observed
         if not observing:
             # What was seen here is written down here, whoever works on the erasure.
             await self._told(erasure, progress)

@@ -38,6 +38,7 @@ def test_scan_beside_a_running_sidecar_and_reapply_after_a_restore(tmp_path: Pat
         sidecar.start()
         code, seen = scan(sidecar)
         assert (code, seen["complete"], seen["records"], seen["derived"]) == (0, True, 5, 1)
+        assert seen["coverage"] == {"with_subject_percent": 100, "with_sources_percent": 20, "limits": []}
 
         raw = (tmp_path / "ledger.lineage.db").read_bytes()
         assert b"alice" not in raw and b"old-key" not in raw and b"flower" not in raw

@@ -15,6 +15,7 @@ from quietus.assembly import Active
 from quietus.core.erasure import Erasure
 from quietus.core.policy import Mode
 from quietus.core.verdict import Verdict
+from quietus.decided import Decided
 from quietus.demands import Demands
 from quietus.erasures import Erasures
 from quietus.metrics import Metrics
@@ -47,6 +48,7 @@ class Office:
     verdict: Callable[[Erasure], Verdict]
     declared: Callable[[], Iterable[Declared]]
     unmapped: Callable[[], list[dict[str, Any]]]
+    decided: Decided
     hosts: frozenset[str]
     version: str
     refusals: Allowance

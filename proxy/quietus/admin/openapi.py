@@ -168,6 +168,9 @@ def _paths() -> dict[str, Any]:
             body=_SIGNAL, role="operator")},
         "/v1/unmapped": {"get": _operation(
             "Routes that nobody described", _answers("200", "Shapes.", {"type": "object"}))},
+        "/v1/decisions": {"get": _operation(
+            "What was decided, by what policies look at", _answers("200", "Counts.", {"type": "object"}),
+            role="operator")},
         "/v1/audit": {"get": _operation(
             "The ledger", _answers("200", "JSON lines", _STRING, "application/x-ndjson"), [_FROM])},
         "/healthz": _open("The process answers"),

@@ -16,7 +16,7 @@ from quietus.core.policy import UNSETTLED_WORD
 from quietus.core.scope import Scope, Wild
 from quietus.core.states import State
 from quietus.core.verdict import Word
-from quietus.views import event_view
+from quietus.views import event_view, stamp
 
 PAGE: Final = 50
 PAGE_MAX: Final = 500
@@ -149,6 +149,16 @@ async def audit(request: web.Request) -> web.StreamResponse:
         if len(lines) == limit:
             break
     return web.Response(text="".join(lines), content_type="application/x-ndjson")
+
+
+@require(Role.OPERATOR)
+async def decisions(request: web.Request) -> web.StreamResponse:
+    """What was decided since the process began, by what policies can ask: no content, no subject."""
+    office = request.app[OFFICE]
+    counted = office.decided
+    unmapped = [{"shape": each["shape"], "count": each["count"]} for each in office.unmapped()]
+    told = {"since": stamp(counted.since), "policy": office.active.policy.name, **counted.listed()}
+    return web.json_response({**told, "unmapped": unmapped})
 
 
 @require(Role.VIEWER)

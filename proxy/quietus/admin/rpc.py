@@ -78,6 +78,7 @@ METHODS: Final[Mapping[str, Method]] = {
         pb.LiftQuarantineRequest, pb.LiftQuarantineResponse, "DELETE", "/v1/quarantines/{id}"
     ),
     "ListUnmapped": Method(pb.ListUnmappedRequest, pb.ListUnmappedResponse, "GET", "/v1/unmapped"),
+    "ListDecisions": Method(pb.ListDecisionsRequest, pb.ListDecisionsResponse, "GET", "/v1/decisions"),
 }
 """Those that take one message and give one."""
 _WATCH: Final = Method(pb.WatchErasureRequest, pb.Erasure, "GET", _ID)

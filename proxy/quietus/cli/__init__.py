@@ -11,6 +11,7 @@ from quietus.cli import (
     keeping,
     keys,
     ordering,
+    policing,
     receipts,
     reports,
     running,
@@ -21,7 +22,7 @@ from quietus.cli.root import run
 
 _PARTS = (
     running, checking, explaining, asking, demanding, ordering, receipts, keys, scanning, injecting, keeping,
-    reports,
+    reports, policing,
 )  # fmt: skip
 for _part in _PARTS:
     _part.register(app)

@@ -62,7 +62,7 @@ def scan(
     except UpstreamError as error:
         fail(f"the store did not answer: {error}; what was read is kept, run it again to go on", NO)
     if json:
-        say({**asdict(seen), "returned": dict(seen.returned)})
+        say({**asdict(seen), "returned": dict(seen.returned), "coverage": coverage(seen)})
     else:
         _report(seen, reapply)
     raise typer.Exit(0 if seen.complete and not seen.refused else NO)
@@ -150,12 +150,45 @@ def _report(seen: Seen, reapply: bool) -> None:
         word, f": {seen.records} records in {seen.pages} pages; {seen.derived} derived, {seen.ownerless} "
         f"without a subject, {seen.dangling} edges to nothing, {seen.evicted} let go at the bound",
     ))  # fmt: skip
+    told = coverage(seen)
+    console.print(
+        f"lineage covers {told['with_subject_percent']} % of the records by their subject, and "
+        f"{told['with_sources_percent']} % by the sources that they name"
+    )
+    for limit in told["limits"]:
+        console.print(Text.assemble(("note ", "yellow"), limit), soft_wrap=True)
     if reapply:
         console.print(f"erased and back: {sum(seen.returned.values())}; removed: {seen.removed}")
         for erasure, count in sorted(seen.returned.items()):
             console.print(f"  {erasure}  {count}")
         if seen.refused:
             console.print(Text(f"not removed: {seen.refused}; remove them in the store", "red"))
+
+
+def coverage(seen: Seen) -> dict[str, Any]:
+    """How far the lineage reaches after a scan, in per cent of its records, and what it cannot say."""
+    limits = []
+    if not seen.complete:
+        limits.append("not everything was reached: no verdict on it is compliant; run it again to go on")
+    if seen.evicted:
+        limits.append(f"{seen.evicted} records were let go: raise limits.lineage_records_max, scan again")
+    if seen.ownerless:
+        limits.append(f"{seen.ownerless} records name no subject: they count as everybody's, and are held "
+                      "back from wider recalls while an erasure is open")  # fmt: skip
+    if seen.dangling:
+        limits.append(f"{seen.dangling} edges lead to what the store does not hold: there the trail ends")
+    if seen.records and not seen.derived:
+        limits.append("no record names its sources: what was derived is known where it quotes five words; "
+                      "see derived_from in the profile's controls")  # fmt: skip
+
+    def percent(count: int) -> int:
+        return 100 * count // seen.records if seen.records else 100
+
+    return {
+        "with_subject_percent": percent(seen.records - seen.ownerless),
+        "with_sources_percent": percent(seen.derived),
+        "limits": limits,
+    }
 
 
 def register(application: typer.Typer) -> None:

@@ -124,6 +124,13 @@ def _decide(
     )
 
 
+def cases(question: Question, gate: Gate) -> Iterable[Facts]:
+    """What a policy is asked about a call: alone first, then beside each erasure that touches it."""
+    operation = question.call.operation
+    touching = [] if operation is Operation.IGNORE else gate.restricting(question.scope)
+    return (facts for facts, _ in _cases(question, _facts(question), gate, touching))
+
+
 def stricter(a: Decision, b: Decision, operation: Operation) -> Decision:
     """The stricter of two decisions on one call; both sets of erasures are kept."""
     if a is b:

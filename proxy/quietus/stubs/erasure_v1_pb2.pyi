@@ -549,3 +549,83 @@ class ListUnmappedResponse(_message.Message):
     ROUTES_FIELD_NUMBER: _ClassVar[int]
     routes: _containers.RepeatedCompositeFieldContainer[UnmappedRoute]
     def __init__(self, routes: _Optional[_Iterable[_Union[UnmappedRoute, _Mapping]]] = ...) -> None: ...
+
+class ListDecisionsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DecisionCase(_message.Message):
+    __slots__ = ("erasure", "state", "subject", "write")
+    ERASURE_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    SUBJECT_FIELD_NUMBER: _ClassVar[int]
+    WRITE_FIELD_NUMBER: _ClassVar[int]
+    erasure: str
+    state: str
+    subject: str
+    write: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, erasure: _Optional[str] = ..., state: _Optional[str] = ..., subject: _Optional[str] = ..., write: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DecisionCount(_message.Message):
+    __slots__ = ("operation", "route", "tenant", "principal", "purpose", "failure", "cases", "rule", "effect", "mode", "overridden", "count")
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    ROUTE_FIELD_NUMBER: _ClassVar[int]
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    PURPOSE_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    CASES_FIELD_NUMBER: _ClassVar[int]
+    RULE_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    OVERRIDDEN_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    operation: str
+    route: str
+    tenant: _containers.RepeatedScalarFieldContainer[str]
+    principal: str
+    purpose: _containers.RepeatedScalarFieldContainer[str]
+    failure: str
+    cases: _containers.RepeatedCompositeFieldContainer[DecisionCase]
+    rule: str
+    effect: str
+    mode: str
+    overridden: bool
+    count: int
+    def __init__(self, operation: _Optional[str] = ..., route: _Optional[str] = ..., tenant: _Optional[_Iterable[str]] = ..., principal: _Optional[str] = ..., purpose: _Optional[_Iterable[str]] = ..., failure: _Optional[str] = ..., cases: _Optional[_Iterable[_Union[DecisionCase, _Mapping]]] = ..., rule: _Optional[str] = ..., effect: _Optional[str] = ..., mode: _Optional[str] = ..., overridden: _Optional[bool] = ..., count: _Optional[int] = ...) -> None: ...
+
+class UnreadableField(_message.Message):
+    __slots__ = ("route", "field", "count")
+    ROUTE_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    route: str
+    field: str
+    count: int
+    def __init__(self, route: _Optional[str] = ..., field: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
+class FaultyRequests(_message.Message):
+    __slots__ = ("problem", "count")
+    PROBLEM_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    problem: str
+    count: int
+    def __init__(self, problem: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
+class ListDecisionsResponse(_message.Message):
+    __slots__ = ("since", "policy", "calls", "unreadable", "faulty", "unmapped", "left_out")
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    POLICY_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    UNREADABLE_FIELD_NUMBER: _ClassVar[int]
+    FAULTY_FIELD_NUMBER: _ClassVar[int]
+    UNMAPPED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    since: _timestamp_pb2.Timestamp
+    policy: str
+    calls: _containers.RepeatedCompositeFieldContainer[DecisionCount]
+    unreadable: _containers.RepeatedCompositeFieldContainer[UnreadableField]
+    faulty: _containers.RepeatedCompositeFieldContainer[FaultyRequests]
+    unmapped: _containers.RepeatedCompositeFieldContainer[UnmappedRoute]
+    left_out: int
+    def __init__(self, since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., policy: _Optional[str] = ..., calls: _Optional[_Iterable[_Union[DecisionCount, _Mapping]]] = ..., unreadable: _Optional[_Iterable[_Union[UnreadableField, _Mapping]]] = ..., faulty: _Optional[_Iterable[_Union[FaultyRequests, _Mapping]]] = ..., unmapped: _Optional[_Iterable[_Union[UnmappedRoute, _Mapping]]] = ..., left_out: _Optional[int] = ...) -> None: ...

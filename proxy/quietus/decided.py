@@ -1,0 +1,66 @@
+"""What was decided since the process began, counted by everything that a policy can ask, and by nothing else.
+
+It lives in memory and is told to operators only. No subject, key, path, query or text is ever in it; tenants,
+principals and purposes are, since rules can name them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Final
+
+from quietus.core.decision import Decision, Question
+from quietus.core.gate import Gate
+from quietus.core.operations import Call
+from quietus.core.replaying import Faced, Said, faced, told
+from quietus.profiles.profile import Reading
+
+KINDS_MAX: Final = 20_000
+"""Different calls that are counted apart; those of a kind that is not known by then are counted together."""
+
+
+class Decided:
+    """Counts decisions."""
+
+    def __init__(self, gate: Gate, since: float) -> None:
+        self._gate = gate
+        self.since = since
+        self._calls: Counter[tuple[Faced, Said, bool]] = Counter()
+        self._unread: Counter[tuple[str, str]] = Counter()
+        self._faulty: Counter[str] = Counter()
+        self.left_out = 0
+
+    def saw(self, question: Question, decision: Decision) -> None:
+        """Counts one decision."""
+        call = faced(question, self._gate)
+        key = (call, Said(decision.rule, decision.effect, decision.mode), decision.overridden)
+        if key not in self._calls and len(self._calls) >= KINDS_MAX:
+            self.left_out += 1
+            return
+        self._calls[key] += 1
+
+    def unread(self, reading: Reading) -> None:
+        """Counts what the profile could not read of a request: names of fields, at most one a dimension."""
+        call: Call = reading.call
+        for name in reading.unreadable:
+            self._unread[call.route, name] += 1
+
+    def faulty(self, problem: str) -> None:
+        """Counts a request that cannot be read in exactly one way, by the name of its problem."""
+        self._faulty[problem] += 1
+
+    def listed(self) -> dict[str, Any]:
+        """Everything that was counted, as JSON; the most frequent first."""
+        return {
+            "calls": [
+                {**told(call), "rule": said.rule, "effect": said.effect.value, "mode": said.mode.value,
+                 "overridden": overridden, "count": count}
+                for (call, said, overridden), count in self._calls.most_common()
+            ],
+            "unreadable": [
+                {"route": route, "field": name, "count": count}
+                for (route, name), count in self._unread.most_common()
+            ],
+            "faulty": [{"problem": name, "count": count} for name, count in self._faulty.most_common()],
+            "left_out": self.left_out,
+        }  # fmt: skip

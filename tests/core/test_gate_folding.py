@@ -72,9 +72,9 @@ def test_proposal_shuts_the_gate_until_it_is_withdrawn_and_once_when_it_is_folde
     gate.withdraw(intent.erasure)
     assert gate.generation == 2, "there was nothing to take back"
     gate.propose(intent)
-    gate.apply(intent)
-    assert (gate.unsettled, len(gate.restricting(ALICE))) == (1, 1)
-    gate.apply(event(4, E.REFUSED))
+    gate.apply(requested(5, ALICE))
+    assert (gate.unsettled, len(gate.restricting(ALICE)), gate.erasures["er_1"].epoch) == (1, 1, 5)
+    gate.apply(event(6, E.REFUSED))
     assert (gate.unsettled, gate.restricting(ALICE)) == (0, [])
 
 

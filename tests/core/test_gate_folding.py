@@ -181,8 +181,10 @@ def test_override_that_is_ended_early_keeps_when_it_began_and_who_began_it() -> 
 def test_of_too_many_overrides_the_oldest_is_forgotten_and_one_known_takes_no_new_place() -> None:
     orders = Gate().orders
     names = [f"o_{number}" for number in range(MOST)]
-    for number, name in enumerate([*names, names[1], "one more"]):
+    for number, name in enumerate([*names, names[1]]):
         orders.apply(overridden(number, ALICE, at=1.0, until=2.0, name=name))
+    assert list(orders.overrides) == names
+    orders.apply(overridden(MOST + 1, ALICE, at=1.0, until=2.0, name="one more"))
     assert list(orders.overrides) == [*names[1:], "one more"]
 
 

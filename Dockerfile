@@ -3,15 +3,15 @@
 #   docker build --build-arg BUILD=python:3.11-slim-bookworm --tag quietus .
 #
 # BUILD is any image of a glibc Linux with Python >= 3.11, venv, pip and ldd; pin it by digest. What is installed
-# into it is held to the hashes of requirements.lock.
+# into it is held to the hashes of requirements-image.lock.
 ARG BUILD=python:3.11-slim-bookworm
 
 FROM ${BUILD} AS build
 WORKDIR /src
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONDONTWRITEBYTECODE=1
-COPY requirements.lock ./
+COPY requirements-image.lock ./
 RUN python3 -m venv --copies /opt/quietus \
-    && /opt/quietus/bin/pip install --require-hashes --no-deps -r requirements.lock
+    && /opt/quietus/bin/pip install --require-hashes --no-deps -r requirements-image.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY proxy proxy
 COPY policies policies

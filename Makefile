@@ -76,7 +76,8 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 
 lock: $(UV)  ## write the lock files anew (LOCK_ARGS=--upgrade for newer releases)
 	$(COMPILE) $(LOCK_ARGS) --extra speed pyproject.toml -o requirements.lock
-	$(COMPILE) $(LOCK_ARGS) --extra speed --extra test -c requirements.lock pyproject.toml -o requirements-test.lock
+	$(COMPILE) $(LOCK_ARGS) --extra speed --extra redis --extra postgresql --extra otel -c requirements.lock pyproject.toml -o requirements-image.lock
+	$(COMPILE) $(LOCK_ARGS) --extra speed --extra test -c requirements-image.lock pyproject.toml -o requirements-test.lock
 	$(COMPILE) $(LOCK_ARGS) --extra speed --extra test --extra deploy -c requirements-test.lock pyproject.toml -o requirements-deploy.lock
 	$(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 		--no-emit-find-links --custom-compile-command "make lock" $(LOCK_ARGS) tests/deploy/checkov.in -o requirements-checkov.lock

@@ -67,8 +67,9 @@ LAYERS: dict[str, set[str]] = {
     "stubs": set(),
     "legacy": {"core", "ports", "stubs"},
     "inject": {"ports"},
+    "tracing": WHOLE | {"adapters"},
     "certificates": PURE | {"ports", "settings"},
-    "app": WHOLE | {"certificates"} | {
+    "app": WHOLE | {"certificates", "tracing"} | {
         "gauges", "reloading", "config", "ledger", "ledger_server", "adapters", "admin", "wires"},
     "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject", "wires",
         "describing"},

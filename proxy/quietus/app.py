@@ -22,7 +22,7 @@ from quietus.admin.server import AdminServer, running_version
 from quietus.assembly import Active, Bounds, Parts, Surroundings, assemble
 from quietus.bypass import BypassProbe
 from quietus.certificates import Certificates
-from quietus.config import Settings, cluster_address
+from quietus.config import Settings, cluster_address, traces_protocol
 from quietus.forgets import ForgetLimits
 from quietus.forgetting import DeskLimits
 from quietus.gateway import GatewayLimits
@@ -39,6 +39,7 @@ from quietus.prober import ProbeLimits
 from quietus.profiles.loader import load_profile
 from quietus.reloading import Reloader
 from quietus.snapshotter import SnapshotLimits
+from quietus.tracing.opening import open_traces
 from quietus.trials import found_trial
 from quietus.views import status_view
 from quietus.wires import Listeners, StoreClient, told_by
@@ -133,27 +134,35 @@ class Sidecar:
             found_trial(settings.store.trial),
         )
         ledger, self.keyring = open_ledger(settings)
+        self.traces = traces = open_traces(
+            traces_protocol(), settings.store.name, running_version(), self.log
+        )
+        client = self.client if traces is None else traces.storing(self.client, self.client)
         self.parts: Parts = assemble(Surroundings(
             self.active,
             ledger,
             self.keyring,
             self.clock,
-            self.client,
+            client,
             settings.store.name,
-            self.metrics,
+            self.metrics if traces is None else traces.measuring(self.metrics),
             self.log,
             new_id,
             random.Random(secrets.randbits(64)),
             lambda erasure, verdict: status_view(erasure, verdict=verdict),
             bounds_of(settings),
             lineage=lineage_file(settings),
-            streams=self.client,
+            streams=client,
         ))
         self.reloader = Reloader(
             self.active, settings.store.profile, settings.policy, self.log, settings.store.trial,
             self.parts.exemptions, self.metrics, self.clock,
         )  # fmt: skip
-        self.listeners = Listeners(settings, self.parts, self._principal)
+        door, talks = self.parts.gateway, self.parts.conversations
+        self.listeners = Listeners(
+            settings, self.parts, self._principal,
+            door if traces is None else traces.door(door), talks if traces is None else traces.talks(talks),
+        )  # fmt: skip
         self.certificates = Certificates(settings, self.metrics, self.log, self.clock)
         self.admin = AdminServer(self.parts, self.metrics, settings, cluster_address)
         self._tasks: list[asyncio.Task[Any]] = []
@@ -239,6 +248,8 @@ class Sidecar:
         await self.parts.sharing.stop()
         await self._close_lineage()
         await self.parts.erasures.ledger.close()
+        if self.traces is not None:
+            await asyncio.to_thread(self.traces.close)
 
 
 async def serve(settings: Settings) -> None:

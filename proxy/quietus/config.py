@@ -158,6 +158,21 @@ def cluster_address(environ: Mapping[str, str] | None = None) -> str:
     return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
+def traces_protocol(environ: Mapping[str, str] | None = None) -> str | None:
+    """How OpenTelemetry's own variables ask for traces to be sent; None: they ask for none.
+
+    They do by an exporter `otlp`, or by an endpoint. The rest of them is read by OpenTelemetry's library.
+    """
+    found = os.environ if environ is None else environ
+    exporters = {each.strip() for each in found.get("OTEL_TRACES_EXPORTER", "").split(",")} - {""}
+    ends = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+    wanted = "otlp" in exporters if exporters else any(found.get(name) for name in ends)
+    if not wanted or found.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return None
+    names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+    return next((found[name] for name in names if found.get(name)), "http/protobuf")
+
+
 def no_color(environ: Mapping[str, str] | None = None) -> bool:
     """Whether `NO_COLOR` asks for plain text (https://no-color.org)."""
     return bool((os.environ if environ is None else environ).get("NO_COLOR"))

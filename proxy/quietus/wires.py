@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import grpc
 
 from quietus.adapters import reflection
-from quietus.adapters.grpc import GrpcListener, GrpcListenerLimits
+from quietus.adapters.grpc import GrpcListener, GrpcListenerLimits, Handler, Talker
 from quietus.adapters.grpc_client import GrpcLimits, GrpcStream, GrpcUpstream
 from quietus.adapters.http import HttpListener, ListenerLimits
 from quietus.adapters.http_client import HttpUpstream, UpstreamLimits
@@ -120,7 +120,15 @@ class StoreClient:
 class Listeners:
     """Where agents connect: over HTTP, over gRPC, or both on one port."""
 
-    def __init__(self, settings: Settings, parts: Parts, principal: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        parts: Parts,
+        principal: Callable[[str], str],
+        door: Handler,
+        talks: Talker,
+    ) -> None:
+        """`door` and `talks` are the gateway and the conversations of `parts`, or what stands around them."""
         store, limits, timeouts = settings.store, settings.limits, settings.timeouts
         self._store = store
         self._drain = timeouts.drain
@@ -133,7 +141,7 @@ class Listeners:
         self.grpc: GrpcListener | None = None
         if store.http is not None:
             self.http = HttpListener(
-                parts.gateway,
+                door,
                 principal,
                 limits=ListenerLimits(
                     request_bytes_max=limits.request_bytes_max, header=timeouts.header, body=timeouts.body
@@ -143,8 +151,8 @@ class Listeners:
             )
         if store.grpc is not None:
             self.grpc = GrpcListener(
-                parts.gateway,
-                parts.conversations,
+                door,
+                talks,
                 principal,
                 _Singles(lambda: parts.active.profile),
                 lambda: parts.active.profile.store.refusals.get("grpc"),

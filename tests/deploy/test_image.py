@@ -62,6 +62,14 @@ def test_everything_that_is_copied_is_let_into_the_build() -> None:
         )
 
 
+@pytest.mark.requirement("R200")
+def test_every_ledger_that_the_chart_offers_has_its_client_inside() -> None:
+    assert any("-r requirements-image.lock" in line for line in LINES)
+    locked = (ROOT / "requirements-image.lock").read_text()
+    for client in ("redis", "asyncpg", "opentelemetry-exporter-otlp-proto-http"):
+        assert re.search(rf"(?m)^{client}==", locked), client
+
+
 def test_the_list_of_what_is_inside_is_whole() -> None:
     site = next(Path(sys.prefix).glob("lib/python3.*/site-packages"))
     found = rootfs.sbom(site)

@@ -244,3 +244,40 @@ def test_stricter_keeps_the_strict_one_and_every_erasure(operation: Operation) -
         assert [e.id for e in merged.erasures] == [two.id, one.id]
     watched = Decision(effects[-1], "watched", Mode.OBSERVE)
     assert stricter(watched, mild, operation).rule == "mild"
+
+
+@pytest.mark.requirement("R167")
+@pytest.mark.parametrize(
+    ("operation", "effect", "ends", "problem"),
+    [
+        (RECALL, "wait", Effect.BLOCK, "erasure-not-settled"),
+        (WRITE, "delay", Effect.REJECT, "erased-subject"),
+    ],
+)
+def test_who_is_let_wait_is_refused_until_it_is_settled(
+    operation: Operation, effect: str, ends: Effect, problem: str
+) -> None:
+    policy = _waiting(operation, effect)
+    for state in (State.SETTLING, State.LEAKING):
+        held = ask(with_alice(state).gate, operation, ALICE, policy)
+        assert held.refuses and held.holds and held.effect.value == effect
+        assert (held.ended.effect, held.ended.problem, held.ended.rule) == (ends, problem, held.rule)
+    nobody = ask(World().gate, operation, ALICE, policy)
+    assert not nobody.refuses and not nobody.holds and nobody.ended is nobody, "there is nothing to wait for"
+    shut = ask(World().gate, operation, ALICE, policy, failure="ledger")
+    assert shut.refuses and shut.problem == "ledger-unavailable"
+
+
+def test_a_forget_that_waits_is_not_held_back() -> None:
+    waiting = ask(with_alice().gate, FORGET, ALICE, _waiting(FORGET, "wait"))
+    assert (waiting.effect, waiting.problem) == (Effect.WAIT, "")
+    assert not waiting.refuses and not waiting.holds and waiting.ended is waiting
+
+
+def _waiting(operation: Operation, effect: str) -> Policy:
+    rules = [
+        {"name": "waits", "when": {"operation": operation.value}, "effect": effect},
+        {"name": "otherwise", "effect": "allow"},
+    ]
+    document = {"apiVersion": "quietus/v1", "kind": "Policy", "name": "p", "rules": rules}
+    return Policy.model_validate(document)

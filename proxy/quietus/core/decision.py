@@ -106,7 +106,9 @@ def _decide(
         rank = strictness(operation, rule.effect)
         if _mode(rule, policy) is Mode.OBSERVE:
             rank -= 100  # what is only observed never outweighs what is enforced
-        if strictest is None or rank > strictest[0]:
+        # A rule that asks for no erasure refuses a recall for the sake of the one that it touches, if any.
+        named = strictest is not None and strictest[2] is None and question.call.recalls
+        if strictest is None or rank > strictest[0] or (named and rank == strictest[0]):
             strictest = (rank, rule, erasure, facts)
     assert strictest is not None
     _, rule, erasure, facts = strictest

@@ -211,9 +211,14 @@ def kill_all(folder: Path, times: int, at_random: int, seed: int = 1) -> list[Ro
 
     def one(chain: Chain, times: int) -> Row:
         nursery = nurseries.get()
-        row = chain.run(times, nursery)
-        nurseries.put(nursery)  # not after a failure: what it has forked may live on
-        return row
+        try:
+            chain.run(times, nursery)
+        except Exception as error:  # one chain's end is not that of the others
+            chain.row.wrong.append(f"it broke off after {chain.row.kills} kills: {error!r}"[:2000])
+            nursery.close()  # what it has forked may live on
+            made.append(nursery := Nursery())
+        nurseries.put(nursery)
+        return chain.row
 
     try:
         with ThreadPoolExecutor(AT_ONCE) as pool:

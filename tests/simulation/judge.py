@@ -126,7 +126,8 @@ class Judge(Witness):
                 if call.step["do"] == "read" and len(subjects) == 1:
                     call.where = replace(call.where, subject=subjects.pop())  # a record is its owner's
         elif request.method == "GET":
-            new = [e for e in self.truth.erased.values() if not self.held.get(e.id, Counter())["snapshotted"]]
+            held = self.held
+            new = [e for n, e in self.truth.erased.items() if n not in held or not held[n]["snapshotted"]]
             if new:
                 self._probed(read(reply.headers, reply.body), new)
 

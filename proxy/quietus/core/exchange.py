@@ -22,7 +22,7 @@ def header(headers: Headers, name: str) -> str | None:
     """The first value of the header `name` (case ignored), or None."""
     wanted = name.lower()
     for key, value in headers:
-        if key.lower() == wanted:
+        if key == name or key.lower() == wanted:
             return value
     return None
 

@@ -64,6 +64,8 @@ class Scope:
     @property
     def unknown(self) -> tuple[str, ...]:
         """The dimensions that could not be read."""
+        if UNKNOWN not in (self.tenant, self.subject, self.purpose, self.path, self.key):
+            return ()
         return tuple(name for name in DIMENSIONS if getattr(self, name) is UNKNOWN)
 
     @property

@@ -19,6 +19,7 @@ from quietus.profiles.faults import CannotQuote, CompileFault, MissingValue
 from quietus.profiles.selector import Place
 
 PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)(\?)?\}")
+_UNRESERVED: Final = re.compile(r"[A-Za-z0-9._~-]*")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _ABSENT: Final = object()
 
@@ -157,6 +158,8 @@ def _scalar(value: Any) -> str:
 
 
 def _encoded(text: str) -> str:
+    if _UNRESERVED.fullmatch(text):
+        return text
     try:
         return quote(text, safe="-._~")
     except UnicodeEncodeError:

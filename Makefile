@@ -27,6 +27,10 @@ test: lint types  ## install what the tests need, and run every check
 test-deploy: $(VENV)/deploy.stamp  ## the chart, the injector, the image, dashboards and alerts, with the real tools
 	$(BIN)/python -m pytest tests/deploy $(PYTEST_ARGS)
 
+.PHONY: panels
+panels: $(VENV)/deploy.stamp  ## play the incident, and print what every panel of every dashboard shows
+	$(BIN)/python -m tests.deploy.shown $(PANELS_ARGS)
+
 simulate: $(VENV)/test.stamp  ## the simulator on other seeds than those of `make test` (SIMULATE_ARGS=--help)
 	$(BIN)/python -m tests.simulation --first 500 $(SIMULATE_ARGS)
 

@@ -201,6 +201,11 @@ SIDECAR = Sheet(
                        (f"min by (condition) (quietus_attestation_expiry_timestamp_seconds{{{ME}}}) - time()", "attestation {{condition}}")), "s"),
                 Panel("Events delivered", "Events sent to the address that the settings name.",
                       ((over("increase", "quietus_webhook_events_total", "outcome"), "{{outcome}}"),)),
+                Panel("Since the last by-pass round", "Time since the by-pass probe came to the end of the store. "
+                      "Nothing: it is off, or has seen nothing yet.",
+                      ((f"time() - max by (instance) (quietus_bypass_round_timestamp_seconds{{{ME}}} > 0)", "{{instance}}"),), "s"),
+                Panel("Who is let in", "Tokens of the admin API that Kubernetes was asked about, where it decides.",
+                      ((over("increase", "quietus_admin_reviews_total", "outcome", ME), "{{outcome}}"),)),
                 Panel("Versions", "Which version runs, and in how many sidecars.", ((f"count by (version) (quietus_build_info{{{ME}}})", "{{version}}"),)),
             ),
         ),

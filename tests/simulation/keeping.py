@@ -50,15 +50,15 @@ class Kept:
             except ValueError:
                 continue
             findings = [Finding(**finding) for finding in kept["findings"]]
-            yield (
-                Outcome(kept["seed"], findings, Counter(kept["counts"]), kept["virtual"]),
-                float(kept["seconds"]),
-            )
+            counts = Counter(kept["counts"])
+            outcome = Outcome(kept["seed"], findings, counts, kept["virtual"], kept["spent"])
+            yield outcome, float(kept["seconds"])
 
     def add(self, outcome: Outcome, seconds: float) -> None:
         """Keeps an outcome, and the seconds since the one before."""
         line = {
-            "seed": outcome.seed, "seconds": round(seconds, 3), "virtual": outcome.virtual,
+            "seed": outcome.seed, "seconds": round(seconds, 3), "spent": round(outcome.spent, 3),
+            "virtual": outcome.virtual,
             "findings": [asdict(finding) for finding in outcome.findings], "counts": dict(outcome.counts),
         }  # fmt: skip
         with self.path.open("a", encoding="utf-8") as file:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,11 +35,13 @@ class Total:
     failed: dict[int, list[Finding]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     virtual: float = 0.0
+    spent: float = 0.0
 
     def add(self, outcome: Outcome) -> None:
         self.seeds += 1
         self.counts += outcome.counts
         self.virtual += outcome.virtual
+        self.spent += outcome.spent
         if outcome.findings:
             self.failed[outcome.seed] = outcome.findings
 
@@ -91,8 +94,10 @@ class Total:
             f"{c['deaths']} deaths of the sidecar",
             f"{len(self.kinds)} kinds of faults: {', '.join(self.kinds)}",
             f"{done} calls of clients and operators, {asked} requests at the store, {called} calls at the "
-            f"ledger ({self.events} events): {(done + asked + called) / seconds:.0f} operations/s "
-            f"({seconds:.0f} s on {AT_ONCE} processes; {self.virtual / 3600:.1f} h of virtual time)",
+            f"ledger ({self.events} events) in {seconds:.0f} s on {AT_ONCE} processes: "
+            f"{(done + asked + called) / seconds:.0f} operations/s, "
+            f"{(done + asked + called) / max(self.spent, 0.001):.0f} for each second of CPU time; "
+            f"{self.virtual / 3600:.1f} h of virtual time",
             f"{self.leaks} leaks; {len(self.failed)} seeds failed",
         ])  # fmt: skip
 
@@ -107,13 +112,16 @@ class Total:
 
 def _play(off: str, make: Callable[[int], Plan], seed: int) -> Outcome:
     # A dead process is one knot of cycles: it is collected once a seed, not all the time.
+    began = time.process_time()
     gc.disable()
     try:
         with switched_off(off):
-            return simulate(make(seed))
+            outcome = simulate(make(seed))
     finally:
         gc.enable()
         gc.collect()
+    outcome.spent = time.process_time() - began
+    return outcome
 
 
 def _started() -> None:

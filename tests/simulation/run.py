@@ -39,6 +39,8 @@ class Outcome:
     findings: list[Finding]
     counts: Counter[str] = field(default_factory=Counter)
     virtual: float = 0.0
+    spent: float = 0.0
+    """Seconds of CPU time that it took."""
 
 
 @cache

@@ -3,6 +3,8 @@
 # build in is made from Debian's packages. Then runs the demo in it as its own user, on a read-only root.
 #
 #   scripts/image.sh [FOLDER]      as root; FOLDER keeps the base between two runs
+#
+# Exit code 2: this machine lacks a program, or cannot make the base; what is wrong with the image is another.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,8 +16,11 @@ done
 export BUILDAH_ISOLATION=chroot STORAGE_DRIVER=vfs
 store=(--root "$folder/storage" --runroot "$folder/run")
 
+[ "$(id -u)" -eq 0 ] || { echo "only root can build an image without a container engine" >&2; exit 2; }
 if [ ! -e "$folder/base.tar" ]; then
-  mmdebstrap --quiet --variant=minbase --include=python3-venv,python3-pip,ca-certificates bookworm "$folder/base.tar"
+  mmdebstrap --quiet --variant=minbase --include=python3-venv,python3-pip,ca-certificates bookworm "$folder/base.part.tar" \
+    || { echo "mmdebstrap cannot make the image to build in here" >&2; exit 2; }
+  mv "$folder/base.part.tar" "$folder/base.tar"
 fi
 if ! buildah "${store[@]}" images --quiet localhost/quietus-build >/dev/null 2>&1; then
   base=$(buildah "${store[@]}" from scratch)

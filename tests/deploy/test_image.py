@@ -1,16 +1,18 @@
-"""The Dockerfile. `make image` builds it for real and runs the demo in it, which takes some minutes."""
+"""The Dockerfile, and the image: built for real, with the demo run in it, where there is what that takes."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from scripts import rootfs
-from tests.deploy.tooling import ROOT, run
+from tests.deploy.tooling import ROOT, TOOLS, run
 
 LINES = (ROOT / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
 STAGES = "\n".join(LINES).split("\nFROM ")
@@ -68,6 +70,22 @@ def test_every_ledger_that_the_chart_offers_has_its_client_inside() -> None:
     locked = (ROOT / "requirements-image.lock").read_text()
     for client in ("redis", "asyncpg", "opentelemetry-exporter-otlp-proto-http"):
         assert re.search(rf"(?m)^{client}==", locked), client
+
+
+@pytest.mark.requirement("R200")
+@pytest.mark.timeout(1500)
+def test_it_builds_and_the_demo_runs_in_it_as_nobody_on_a_read_only_root() -> None:
+    missing = [each for each in ("buildah", "mmdebstrap", "crun", "unshare") if shutil.which(each) is None]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not here: apt-get install buildah crun mmdebstrap")
+    built = subprocess.run(
+        ["scripts/image.sh", str(TOOLS / "image")], cwd=ROOT, capture_output=True, text=True, timeout=1400,
+        check=False,
+    )  # fmt: skip
+    if built.returncode == 2:
+        pytest.skip(built.stderr.strip().rpartition("\n")[2])
+    assert built.returncode == 0, built.stdout[-3000:] + built.stderr[-3000:]
+    assert built.stdout.rstrip().endswith("quietus demo: exit 0, as 65532, on a read-only root")
 
 
 def test_the_list_of_what_is_inside_is_whole() -> None:

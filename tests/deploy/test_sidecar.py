@@ -30,6 +30,7 @@ WISHES: dict[str, dict[str, Any]] = {
     "documents": KEPT | {"profile": "configmap/house/p.yaml", "policy": "configmap/house/q.yaml",
                          "ledger": "claim/ledger"},
     "plain": AGENT | {"native": False, "port": 9000, "drainSeconds": 20, "listen": "pod", "store": "other"},
+    "watching": AGENT | {"bypassEvery": "15m", "otlpEndpoint": "http://collector:4318"},
 }  # fmt: skip
 
 CONSUMER = """\

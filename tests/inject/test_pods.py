@@ -51,16 +51,20 @@ def test_beside_an_agent_it_listens_on_the_loopback_and_beside_the_store_on_the_
 
 
 def test_its_environment_is_one_that_the_product_takes() -> None:
-    from quietus.config import load
+    from quietus.config import load, traces_protocol
 
-    wishes = [WISH, OBSERVE, WISH | {"quietus.io/ledger": "secret/url", "quietus.io/credentials-secret": "c"}]
-    for wish in wishes:
+    watching = {"quietus.io/bypass-every": "15m", "quietus.io/otlp-endpoint": "http://collector:4318"}
+    kept = {"quietus.io/ledger": "secret/url", "quietus.io/credentials-secret": "c"}
+    for wish in (WISH, OBSERVE, WISH | watching, WISH | kept):
         given = environment(injected(pod(wish)))
         settings = load(
             None, None, {**given, "QUIETUS_LEDGER__URL": given["QUIETUS_LEDGER__URL"] or "memory:"}
         )
         assert settings.store.profile == "chroma"
         assert settings.timeouts.drain == 10
+        wanted = watching.items() <= wish.items()
+        assert settings.bypass.every == (900 if wanted else None)
+        assert traces_protocol(given) == ("http/protobuf" if wanted else None)
 
 
 def test_keys_come_from_a_secret_and_never_lie_beside_the_ledger() -> None:
@@ -179,6 +183,9 @@ def test_pods_that_cannot_have_one_are_told_why(change: dict[str, Any], says: st
         ({"quietus.io/polcy": "strict"}, "known are"),
         ({"quietus.io/store": "mine"}, "locked"),
         ({"quietus.io/native": "perhaps"}, "quietus.io/native"),
+        ({"quietus.io/bypass-every": "often"}, "quietus.io/bypass-every"),
+        ({"quietus.io/otlp-endpoint": "collector:4318"}, "collector"),
+        ({"quietus.io/otlp-endpoint": "http://u:p@c:4318"}, "collector"),
     ],
 )
 def test_annotations_that_cannot_be_are_told_what_to_write(change: dict[str, str], says: str) -> None:

@@ -99,6 +99,12 @@ fsGroupChangePolicy: OnRootMismatch
     - {name: QUIETUS_HEALTH__LISTEN, value: {{ printf "0.0.0.0:%v" $s.probePort | quote }}}
     - {name: QUIETUS_METRICS__LISTEN, value: {{ printf "0.0.0.0:%v" $s.metricsPort | quote }}}
     - {name: QUIETUS_TIMEOUTS__DRAIN, value: {{ printf "%vs" $s.drainSeconds | quote }}}
+    {{- if $s.bypassEvery }}
+    - {name: QUIETUS_BYPASS__EVERY, value: {{ $s.bypassEvery | quote }}}
+    {{- end }}
+    {{- if $s.otlpEndpoint }}
+    - {name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ $s.otlpEndpoint | quote }}}
+    {{- end }}
     {{- if eq $kind "memory" }}
     - {name: QUIETUS_LEDGER__URL, value: "memory:"}
     {{- else if eq $kind "secret" }}

@@ -111,9 +111,13 @@ def _environment(wish: SidecarWish) -> list[Json]:
         "METRICS__LISTEN": f"0.0.0.0:{wish.metrics_port}",
         "TIMEOUTS__DRAIN": f"{wish.drain_seconds}s",
     }
+    if wish.bypass_every:
+        plain["BYPASS__EVERY"] = wish.bypass_every
     if kind != "secret":
         plain["LEDGER__URL"] = "memory:" if kind == "memory" else f"sqlite:///{LEDGER}/ledger.db"
     made: list[Json] = [{"name": f"QUIETUS_{key}", "value": value} for key, value in plain.items()]
+    if wish.otlp_endpoint:
+        made.append({"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": wish.otlp_endpoint})
     if kind == "secret":
         reference = {"secretKeyRef": {"name": name, "key": "url"}}
         made.append({"name": "QUIETUS_LEDGER__URL", "valueFrom": reference})

@@ -69,6 +69,13 @@ def _grpc_upstream(text: str) -> str:
     return text
 
 
+def _endpoint(text: str) -> str:
+    parts = urlsplit(text)
+    if text and (parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"[\s@]", text)):
+        raise ValueError("is not the address of a collector; write it like http://collector:4318")
+    return text
+
+
 Port = Annotated[int, Field(ge=1, le=65535)]
 SecretName = Annotated[str, Field(pattern=rf"^(|{_NAME})$")]
 Document = Annotated[str, AfterValidator(_document)]
@@ -107,6 +114,8 @@ class SidecarWish(_Block):
     probe_port: Port = 8711
     metrics_port: Port = 8712
     drain_seconds: Annotated[int, Field(ge=1, le=3600)] = 10
+    bypass_every: Annotated[str, Field(pattern=r"^(|[0-9]+(s|m|h))$")] = ""
+    otlp_endpoint: Annotated[str, AfterValidator(_endpoint)] = ""
     resources: Resources = Resources()
 
     @property

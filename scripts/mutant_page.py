@@ -27,10 +27,10 @@ class Row:
         return sum(one["killed"] for one in self.found)
 
 
-def page(core: Sequence[Row], judged: dict[str, str], drawn: dict[str, int] | None) -> str:
+def page(core: Sequence[Row], judged: dict[str, str], seed: int) -> str:
     """docs/mutation.md: how many were killed, and each survivor with what was judged of it.
 
-    `drawn` are size and seed of a sample of the mutants that are not in functions, None when there was none.
+    `seed` is that of the order in which mutants were tried.
     """
     table, survivors = [], []
     for row in core:
@@ -50,7 +50,7 @@ def page(core: Sequence[Row], judged: dict[str, str], drawn: dict[str, int] | No
         "Written by `make mutate`. A mutant is the core with one change that some test ought to notice; one",
         "that no test of the core notices *survives*, and is judged in `docs/mutation.yaml`: either it",
         "changes nothing that can be seen, or a test is missing.", "",
-        *summary(core, drawn), "",
+        *summary(core, seed), "",
         "| module | mutants | not run | killed | survived | killed of those run |",
         "|---|---|---|---|---|---|",
         *table, "",
@@ -58,18 +58,17 @@ def page(core: Sequence[Row], judged: dict[str, str], drawn: dict[str, int] | No
     ])  # fmt: skip
 
 
-def summary(core: Sequence[Row], drawn: dict[str, int] | None) -> list[str]:
+def summary(core: Sequence[Row], seed: int) -> list[str]:
     """How many were killed, and what was not run."""
     total, tried = sum(row.total for row in core), sum(len(row.found) for row in core)
     dead = sum(row.killed for row in core)
     told = [f"**{dead} of {tried} killed: {_share(dead, tried)}.**"]
     if tried < total:
-        told += ["", f"{total - tried} of {total} mutants were not run."]
-        if drawn:
-            told += [
-                f"Of those that are not in a function (tables, defaults), {drawn['sample']} were drawn with",
-                f"seed {drawn['seed']}.",
-            ]
+        told += [
+            "",
+            f"{total - tried} of {total} mutants were not run. They are tried in an order drawn at random (seed",
+            f"{seed}), those in functions first: what was run of a module is a sample of it.",
+        ]  # fmt: skip
         if stale := [f"`{row.name}`" for row in core if row.stale]:
             told += [f"Changed since they were run: {', '.join(stale)}."]
     return told

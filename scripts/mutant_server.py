@@ -14,39 +14,56 @@ Answers = Callable[[str, Any], Any]
 
 
 class Server:
-    """A process that answers what becomes of mutants, one after the other."""
+    """Processes that answer what becomes of mutants: one that begins, and a fork of it for each job."""
 
-    def __init__(self, begin: Callable[[Callable[[Answers], None]], None]) -> None:
-        ask, told = os.pipe(), os.pipe()
+    def __init__(self, begin: Callable[[Callable[[Answers], None]], None], jobs: int) -> None:
+        pipes = [(os.pipe(), os.pipe()) for _ in range(jobs)]
         self._pid = os.fork()
         if not self._pid:
-            os.close(ask[1])
-            os.close(told[0])
+            for ask, told in pipes:
+                os.close(ask[1])
+                os.close(told[0])
             with suppress(BaseException):
-                begin(lambda answers: _serve(ask[0], told[1], answers))
+                begin(lambda answers: _serve([(ask[0], told[1]) for ask, told in pipes], answers))
             os._exit(0)
-        os.close(ask[0])
-        os.close(told[1])
-        self._ask, self._told = os.fdopen(ask[1], "wb"), os.fdopen(told[0], "rb")
+        for ask, told in pipes:
+            os.close(ask[0])
+            os.close(told[1])
+        self._lines = [(os.fdopen(ask[1], "wb"), os.fdopen(told[0], "rb")) for ask, told in pipes]
 
-    def ask(self, module: str, asked: Any) -> Any:
-        """Its answer. Raises RuntimeError when the process has ended."""
-        _tell(self._ask, (module, asked))
+    def ask(self, job: int, module: str, asked: Any) -> Any:
+        """The answer of one job's process. Raises RuntimeError when it has ended."""
+        ask, told = self._lines[job]
+        _tell(ask, (module, asked))
         with suppress(EOFError):
-            return _told(self._told)
+            return _told(told)
         raise RuntimeError("the tests cannot be collected, or fail without any mutant")
 
     def close(self) -> None:
-        """Ends it."""
-        self._ask.close()
-        self._told.close()
+        """Ends them."""
+        for ask, told in self._lines:
+            ask.close()
+            told.close()
         os.waitpid(self._pid, 0)
 
 
-def _serve(ask: int, told: int, answers: Answers) -> None:
-    with os.fdopen(ask, "rb") as asked, os.fdopen(told, "wb") as out, suppress(EOFError):
-        while True:
-            _tell(out, answers(*_told(asked)))
+def _serve(pipes: list[tuple[int, int]], answers: Answers) -> None:
+    for ask, told in pipes:
+        if os.fork():
+            continue
+        for other in pipes:
+            if other != (ask, told):
+                os.close(other[0])
+                os.close(other[1])
+        with os.fdopen(ask, "rb") as asked, os.fdopen(told, "wb") as out, suppress(BaseException):
+            while True:
+                _tell(out, answers(*_told(asked)))
+        os._exit(0)
+    for ask, told in pipes:
+        os.close(ask)
+        os.close(told)
+    for _ in pipes:
+        os.wait()
 
 
 def _tell(stream: Any, what: Any) -> None:

@@ -2,7 +2,7 @@
 
     python scripts/mutate.py                   # all of the core, on one processor
     python scripts/mutate.py states due        # some modules
-    python scripts/mutate.py --sample 200      # all in functions, and so many of the others, drawn by --seed
+    python scripts/mutate.py --minutes 30      # so long: of each module a sample, in functions first
     python scripts/mutate.py --page            # only write docs/mutation.md from what was found before
 
 A copy of the tree is tried, so that somebody may go on working. Tests are collected once; a mutant of a
@@ -29,9 +29,14 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from itertools import chain, takewhile, zip_longest
+from math import inf
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import yaml
@@ -47,7 +52,8 @@ CORE: Final = Path("proxy/quietus/core")
 PAGE: Final = ROOT / "docs" / "mutation.md"
 JUDGED: Final = ROOT / "docs" / "mutation.yaml"
 FOUND: Final = ROOT / ".mutants"
-DRAWN: Final = FOUND / "drawn"
+SEED: Final = 1
+"""Of the order in which the mutants of a module are tried."""
 
 
 def copied(folder: Path) -> Path:
@@ -65,23 +71,59 @@ def copied(folder: Path) -> Path:
 
 
 def run(names: Sequence[str], given: argparse.Namespace) -> None:
-    """Tries the mutants of these modules and writes down what came of each."""
+    """Tries the mutants of these modules and writes down what came of each, until the time is over."""
     FOUND.mkdir(exist_ok=True)
+    end = time.monotonic() + given.minutes * 60
     with tempfile.TemporaryDirectory(prefix="quietus-mutants-") as place:
         folder = copied(Path(place))
-        wanted = {name: list(mutants(_text(folder, name)))[: given.most] for name in names}
-        outside = [(name, one.number) for name in names for one in wanted[name] if not one.inside]
-        if given.sample is not None and given.sample < len(outside):
-            outside = random.Random(given.seed).sample(outside, given.sample)
-            DRAWN.write_text(json.dumps({"sample": given.sample, "seed": given.seed}))
-        with Bench(folder, FOUND, given.budget) as bench:
-            for inside in (True, False):  # what is in functions first: the others take ten times as long
-                for name in names:
-                    chosen = [
-                        one for one in wanted[name]
-                        if one.inside is inside and (inside or (name, one.number) in outside)
-                    ]  # fmt: skip
-                    _module(bench, folder, name, chosen)
+        books = [Book(name, _text(folder, name)) for name in names]
+        left: deque[tuple[Book, Mutant]] = deque()
+        for inside in (True, False):  # what is in functions first: the others take ten times as long
+            each = ([(book, one) for one in book.order if one.inside is inside] for book in books)
+            left.extend(filter(None, chain.from_iterable(zip_longest(*each))))
+        with Bench(folder, FOUND, given.budget, given.jobs) as bench:
+
+            def work(job: int) -> None:
+                while left and time.monotonic() < end:
+                    book, mutant = left.popleft()
+                    if not book.dead(mutant):
+                        book.note(mutant, killed=not bench.survives(book.name, mutant, job))
+
+            with ThreadPoolExecutor(given.jobs) as pool:
+                list(pool.map(work, range(given.jobs)))
+
+
+class Book:
+    """What is known of the mutants of one module, in the order in which they are tried."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.order = drawn(name, text)
+        self._digest = _digest(text)
+        self._lock = Lock()
+        self._known = {found["name"]: found for found in results(name) if found["module"] == self._digest}
+
+    def dead(self, mutant: Mutant) -> bool:
+        """Whether it was killed before."""
+        return bool(self._known.get(mutant.name, {}).get("killed"))
+
+    def note(self, mutant: Mutant, *, killed: bool) -> None:
+        """Writes down what became of it."""
+        if not killed:
+            print(f"  survived: {self.name}.py:{mutant.line}: {mutant.before} -> {mutant.after}", flush=True)
+        with self._lock:
+            self._known[mutant.name] = {
+                "name": mutant.name, "line": mutant.line, "before": mutant.before, "after": mutant.after,
+                "killed": killed, "module": self._digest,
+            }  # fmt: skip
+            _file(self.name).write_text(json.dumps(list(self._known.values())))
+
+
+def drawn(name: str, text: str) -> list[Mutant]:
+    """A module's mutants as they are tried, at random: what was run of them before the end is a sample."""
+    order = list(mutants(text))
+    random.Random(f"{SEED} {name}").shuffle(order)
+    return sorted(order, key=lambda mutant: not mutant.inside)
 
 
 def _text(folder: Path, name: str) -> str:
@@ -90,27 +132,6 @@ def _text(folder: Path, name: str) -> str:
 
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
-
-
-def _module(bench: Bench, folder: Path, name: str, chosen: Sequence[Mutant]) -> None:
-    digest = _digest(_text(folder, name))
-    known = {found["name"]: found for found in results(name) if found["module"] == digest}
-    for mutant in chosen:
-        before = known.get(mutant.name)
-        if before is None or not before["killed"]:
-            known[mutant.name] = _told(mutant, digest, killed=not bench.survives(name, mutant))
-            if not known[mutant.name]["killed"]:
-                print(f"  survived: {name}.py:{mutant.line}: {mutant.before} -> {mutant.after}", flush=True)
-            _file(name).write_text(json.dumps(list(known.values())))
-    killed = sum(known[one.name]["killed"] for one in chosen)
-    print(f"{time.strftime('%H:%M')} {name}: {len(chosen)} mutants, {killed} killed", flush=True)
-
-
-def _told(mutant: Mutant, digest: str, *, killed: bool) -> dict[str, Any]:
-    return {
-        "name": mutant.name, "line": mutant.line, "before": mutant.before, "after": mutant.after,
-        "killed": killed, "module": digest,
-    }  # fmt: skip
 
 
 def _file(name: str) -> Path:
@@ -129,15 +150,15 @@ def modules() -> list[str]:
 
 
 def rows() -> list[Row]:
-    """One for each module of the core."""
+    """One for each module of the core: of one that was run in part, what was run without a gap."""
     made = []
     for name in modules():
         text = _text(ROOT, name)
-        names = {one.name for one in mutants(text)}
-        known = results(name)
-        found = [one for one in known if one["module"] == _digest(text) and one["name"] in names]
+        order = drawn(name, text)
+        known = {one["name"]: one for one in results(name) if one["module"] == _digest(text)}
+        found = [known[one.name] for one in takewhile(lambda one: one.name in known, order)]  # noqa: B023
         found.sort(key=lambda one: int(one["line"]))
-        made.append(Row(name, len(names), found, stale=bool(known and not found)))
+        made.append(Row(name, len(order), found, stale=bool(results(name) and not known)))
     return made
 
 
@@ -146,17 +167,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Mutants of the core")
     parser.add_argument("modules", nargs="*", help="modules of the core; all when none is given")
     parser.add_argument("--page", action="store_true", help="only write docs/mutation.md")
-    parser.add_argument("--most", type=int, default=None, help="at most so many mutants of each module")
-    parser.add_argument("--sample", type=int, default=None, help="so many of those that are not in functions")
-    parser.add_argument("--seed", type=int, default=1, help="of the sample")
+    parser.add_argument("--minutes", type=float, default=inf, help="then what was run is a sample")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants that are tried at once")
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each mutant")
     given = parser.parse_args(arguments)
     if not given.page:
         run(given.modules or modules(), given)
-    core, drawn = rows(), json.loads(DRAWN.read_text()) if DRAWN.exists() else None
-    judged = yaml.safe_load(JUDGED.read_text(encoding="utf-8")) or {}
-    PAGE.write_text(page(core, judged, drawn), encoding="utf-8")
-    print("\n".join(summary(core, drawn)))
+    core, judged = rows(), yaml.safe_load(JUDGED.read_text(encoding="utf-8")) or {}
+    PAGE.write_text(page(core, judged, SEED), encoding="utf-8")
+    print("\n".join(summary(core, SEED)))
     return verdict(core)
 
 

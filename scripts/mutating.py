@@ -14,6 +14,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType, TracebackType
@@ -50,24 +52,28 @@ Test = tuple[float, int, str]
 class Bench:
     """Both processes, as long as it is open."""
 
-    def __init__(self, folder: Path, known: Path, budget: float = BUDGET) -> None:
-        """`known` is a folder for what was found out of the tests."""
-        self._folder, self._known, self._budget = folder, known, budget
+    def __init__(self, folder: Path, known: Path, budget: float = BUDGET, jobs: int = 1) -> None:
+        """`known` is a folder for what was found out of the tests; `jobs` mutants are tried at once."""
+        self._folder, self._known, self._budget, self._jobs = folder, known, budget, jobs
 
     def __enter__(self) -> Bench:
         prepare()
-        self._fresh = Server(lambda serve: serve(lambda module, asked: fresh(self._folder, module, asked)))
-        self._placed = Server(lambda serve: collected(self._folder, self._known, self._budget, serve))
+        self._fresh = Server(lambda serve: serve(partial(fresh, self._folder)), self._jobs)
+        self._placed = Server(
+            lambda serve: collected(self._folder, self._known, self._budget, self._jobs, serve), self._jobs
+        )
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
         self._placed.close()  # first: it holds the other's pipe, too
         self._fresh.close()
 
-    def survives(self, module: str, mutant: Mutant) -> bool:
-        """Whether no test notices it."""
-        answer = self._placed.ask(module, mutant)
-        return bool(self._fresh.ask(module, (mutant.number, answer)) if isinstance(answer, list) else answer)
+    def survives(self, module: str, mutant: Mutant, job: int = 0) -> bool:
+        """Whether no test notices it. Each job asks for one at a time."""
+        answer = self._placed.ask(job, module, mutant)
+        if isinstance(answer, list):
+            answer = self._fresh.ask(job, module, (mutant.number, answer))
+        return bool(answer)
 
 
 def prepare() -> None:
@@ -100,7 +106,9 @@ def prepare() -> None:
 # --- in place: functions ------------------------------------------------------------------------------
 
 
-def collected(folder: Path, known: Path, budget: float, serve: Callable[[Answers], None]) -> None:
+def collected(
+    folder: Path, known: Path, budget: float, jobs: int, serve: Callable[[Answers], None]
+) -> None:
     """Collects the tests once, learns which statements each reaches, and serves."""
     import pytest
 
@@ -108,11 +116,13 @@ def collected(folder: Path, known: Path, budget: float, serve: Callable[[Answers
         def pytest_runtestloop(self, session: pytest.Session) -> bool:
             items = [item for item in session.items if not any(name in item.nodeid for name in LEFT_OUT)]
             file = known / f"reach-{_tree(folder)}"
-            reach = pickle.loads(file.read_bytes()) if file.exists() else in_child(lambda: _reach(items))
-            assert reach, "the tests fail without any mutant"
-            for old in known.glob("reach-*"):
-                old.unlink()
-            file.write_bytes(pickle.dumps(reach))
+            if not file.exists():
+                reach = _reach(items, jobs)
+                assert reach, "the tests fail without any mutant"
+                for old in known.glob("reach-*"):
+                    old.unlink()
+                file.write_bytes(pickle.dumps(reach))
+            reach = pickle.loads(file.read_bytes())
             serve(Placed(folder, items, reach, budget))
             return True
 
@@ -127,17 +137,28 @@ def _tree(folder: Path) -> str:
     return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
-def _reach(items: list[Any]) -> dict[tuple[str, int], list[Test]]:
+def _reach(items: list[Any], jobs: int) -> dict[tuple[str, int], list[Test]]:
     """For each statement in the core's functions, the tests that reach it, quick ones first."""
     found: dict[tuple[str, int], list[Test]] = {}
-    for place, item in enumerate(items):
+    with ThreadPoolExecutor(jobs) as pool:  # each waits for a child of its own
+        for part in pool.map(lambda job: in_child(lambda: _reached(items, job, jobs)), range(jobs)):
+            assert part is not None, "the tests cannot be run"
+            for test, keys in part:
+                for key in keys:
+                    found.setdefault(key, []).append(test)
+    return {key: sorted(tests) for key, tests in found.items()}
+
+
+def _reached(items: list[Any], job: int, jobs: int) -> list[tuple[Test, set[tuple[str, int]]]]:
+    found = []
+    for place in range(job, len(items), jobs):
         REACHED.clear()
         began = time.process_time()
-        passed = _passes(item, items[place + 1] if place + 1 < len(items) else None)
+        passed = _passes(items[place], None)
         took = time.process_time() - began
-        for key in REACHED if passed else ():  # one that fails without any mutant says nothing
-            found.setdefault(key, []).append((took, place, item.nodeid.split("[")[0]))
-    return {key: sorted(tests) for key, tests in found.items()}
+        if passed:  # one that fails without any mutant says nothing
+            found.append(((took, place, items[place].nodeid.split("[")[0]), set(REACHED)))
+    return found
 
 
 class Placed:

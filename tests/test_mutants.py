@@ -62,17 +62,17 @@ def test_only_a_run_of_all_ends_well(known: Row, expected: int) -> None:
 
 
 def test_what_was_not_run_is_said_and_how_a_sample_was_drawn() -> None:
-    assert summary([row(10, 9, 1)], None) == ["**9 of 10 killed: 90.0 %.**"]
-    told = " ".join(summary([row(10, 4, 1), row(7, 0, 0, stale=True)], {"sample": 5, "seed": 3}))
+    assert summary([row(10, 9, 1)], 3) == ["**9 of 10 killed: 90.0 %.**"]
+    told = " ".join(summary([row(10, 4, 1), row(7, 0, 0, stale=True)], 3))
     assert "4 of 5 killed" in told
     assert "12 of 17 mutants were not run" in told
-    assert "5 were drawn with seed 3" in told
+    assert "drawn at random (seed 3)" in told
     assert "Changed since they were run: `gate`" in told
 
 
 def test_each_survivor_stands_on_the_page_with_what_was_judged_of_it() -> None:
     known = row(4, 1, 3)
     judged = {"gate/f/constant/2": "It changes nothing.", "gate/f/constant/[12]": "A table of words."}
-    lines = [line for line in page([known], judged, None).splitlines() if "f/constant" in line]
+    lines = [line for line in page([known], judged, 3).splitlines() if "f/constant" in line]
     told = [line.split("| ")[-1].removesuffix(" |") for line in lines]
     assert told == ["A table of words.", "It changes nothing.", "**not judged**"]

@@ -66,8 +66,8 @@ def summary(core: Sequence[Row], seed: int) -> list[str]:
     if tried < total:
         told += [
             "",
-            f"{total - tried} of {total} mutants were not run. They are tried in an order drawn at random (seed",
-            f"{seed}), those in functions first: what was run of a module is a sample of it.",
+            f"{total - tried} of {total} mutants were not run. They are tried in an order drawn at random",
+            f"(seed {seed}), those in functions first: what was run of a module is a sample of it.",
         ]  # fmt: skip
         if stale := [f"`{row.name}`" for row in core if row.stale]:
             told += [f"Changed since they were run: {', '.join(stale)}."]

@@ -114,10 +114,10 @@ async def opened() -> Desk:
 
 @asynccontextmanager
 async def office(
-    policy: str = "default", **settings: Any
+    policy: str = "default", clock: WatchedClock | None = None, **settings: Any
 ) -> AsyncIterator[tuple[Desk, TestClient[Any, Any], World]]:
     """The admin API over the assembled parts, nothing probing."""
-    clock = WatchedClock()
+    clock = clock or WatchedClock()
     world = World(clock=clock, policy=policy)
     await world.parts.erasures.load()
     app = build(world.parts, world.metrics, tokens(), AdminSettings(**settings))

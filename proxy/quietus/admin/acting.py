@@ -14,7 +14,7 @@ from quietus.admin.reading import found
 from quietus.admin.tokens import Role
 from quietus.core.scope import DIMENSIONS
 
-_INCARNATION_MAX: Final = 128
+INCARNATION_MAX: Final = 128
 
 
 def fields(body: Mapping[str, Any], required: Mapping[str, type], optional: Mapping[str, type]) -> None:
@@ -34,6 +34,8 @@ def fields(body: Mapping[str, Any], required: Mapping[str, type], optional: Mapp
 
 def _typed(body: Mapping[str, Any], name: str, kind: type) -> None:
     value = body[name]
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return  # JSON has one kind of number
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise Refused("malformed-request", f"{name} is not of the type {_WORDS[kind]}")
 
@@ -82,16 +84,17 @@ async def signal(request: web.Request) -> web.StreamResponse:
         raise Refused("malformed-request", "kind is compaction_complete or epoch")
     if not 0 <= body["epoch"] < 1 << 63:
         raise Refused("malformed-request", "epoch is out of range")
-    if len(body.get("incarnation") or "") > _INCARNATION_MAX:
+    if len(body.get("incarnation") or "") > INCARNATION_MAX:
         raise Refused("malformed-request", "incarnation is too long")
     scope = _scope(body["scope"]) if body.get("scope") else None
-    told = Signal(body["kind"], body["epoch"], body.get("incarnation"), scope)
+    told = Signal(body["kind"], int(body["epoch"]), body.get("incarnation"), scope)
     changed = await office.acts.signal(told, actor)
     return web.json_response({"erasures": [erasure.id for erasure in changed]}, status=202)
 
 
 def _scope(given: Mapping[str, Any]) -> Any:
     fields(given, {}, dict.fromkeys(DIMENSIONS, object))
+    given = {name: value for name, value in given.items() if value is not None}
     for value in given.values():
         atoms = value if isinstance(value, list) else [value]
         if not atoms or not all(isinstance(atom, str) and atom for atom in atoms):

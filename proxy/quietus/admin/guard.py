@@ -193,7 +193,9 @@ def _plain(error: web.HTTPException) -> web.Response:
     if error.status == 404:
         return problem("not-found")
     if error.status == 405:
-        return problem("not-found", "the route has no such method", 405)
+        answer = problem("not-found", "the route has no such method", 405)
+        answer.headers["Allow"] = error.headers.get("Allow", "")
+        return answer
     if error.status == 413:
         return problem("too-large")
     return problem("malformed-request", status=error.status if 400 <= error.status < 500 else 400)

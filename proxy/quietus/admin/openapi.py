@@ -6,11 +6,17 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from quietus.acts import REASON_MAX
+from quietus.admin.acting import INCARNATION_MAX
+from quietus.core.policy import UNSETTLED_WORD
+from quietus.core.scope import DIMENSIONS
 from quietus.core.states import State
 from quietus.core.verdict import Word
 
-_STRING: Final = {"type": "string"}
-_WHOLE: Final = {"type": "integer", "minimum": 0}
+_ANY: Final = {"type": "string"}
+_STRING: Final = {"type": "string", "minLength": 1}
+_WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
+_NUMBER: Final = {"type": "string", "pattern": "^[0-9]{1,18}$"}
 
 
 def _query(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
@@ -18,9 +24,10 @@ def _query(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
 
 
 def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    free = {name: {"anyOf": [schema, {"type": "null"}]} for name, schema in (optional or {}).items()}
     return {
         "type": "object",
-        "properties": {**required, **(optional or {})},
+        "properties": {**required, **free},
         "required": list(required),
         "additionalProperties": False,
     }
@@ -53,45 +60,50 @@ def _operation(
     return made
 
 
-_ID: Final = {"name": "id", "in": "path", "required": True, "schema": _STRING}
+_ID: Final = {"name": "id", "in": "path", "required": True,
+              "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}}  # fmt: skip
 _ERASURE: Final = {"$ref": "#/components/schemas/Erasure"}
 _NEXT: Final = {"type": ["string", "null"]}
 _LIST: Final = _object({"erasures": {"type": "array", "items": _ERASURE}, "next": _NEXT})
 _EVENTS: Final = _object({"events": {"type": "array", "items": {"type": "object"}}, "next": _NEXT})
 _STATE: Final = {"type": "string", "enum": [s.value for s in State]}
-_REASON: Final = _object({"reason": _STRING})
+_BECAUSE: Final = {"type": "string", "pattern": "\\S", "maxLength": REASON_MAX}
+_REASON: Final = _object({"reason": _BECAUSE})
 
 
 def _act(name: str, text: str, status: str) -> dict[str, Any]:
-    body = _object({}, {"reason": _STRING}) if name == "verify" else _REASON
+    body = _object({}, {"reason": _BECAUSE}) if name == "verify" else _REASON
     answers = _answers(status, "The erasure after it.", _ERASURE)
     return {"post": _operation(text, answers, [_ID], body, "operator")}
 
 
-def _open(text: str) -> dict[str, Any]:
-    return {"get": _operation(text, _answers("200", "As it is.", {"type": "object"}), role=None)}
+def _open(text: str, kind: str = "application/json") -> dict[str, Any]:
+    schema = {"type": "object"} if kind == "application/json" else _ANY
+    return {"get": _operation(text, _answers("200", "As it is.", schema, kind), role=None)}
 
 
+_ONE: Final = "|".join([*(s.value for s in State), UNSETTLED_WORD])
+_WANTED: Final = {"type": "string", "pattern": f"^({_ONE})(,({_ONE}))*$"}
 _FILTERS: Final = [
-    _query("state", _STRING, "one state, several with commas, or unsettled"),
+    _query("state", _WANTED, "one state, several with commas, or unsettled"),
     _query("verdict", {"type": "string", "enum": [w.value for w in Word]}, "one verdict"),
-    _query("subject", _STRING, "the raw subject; it is hashed and kept nowhere"),
-    _query("tenant", _STRING, "the raw tenant"),
+    _query("subject", _ANY, "the raw subject; it is hashed and kept nowhere"),
+    _query("tenant", _ANY, "the raw tenant"),
     _query("limit", _WHOLE, "of a page"),
-    _query("cursor", _STRING, "`next` of the page before"),
+    _query("cursor", _NUMBER, "`next` of the page before"),
 ]
 _FROM: Final = _query("after", _WHOLE, "number of the last event that is known")
 _READMISSION: Final = _object(
-    {"subject": _STRING, "reason": _STRING},
+    {"subject": _STRING, "reason": _BECAUSE},
     {"tenant": _STRING, "old_content": {"type": "string", "enum": ["refuse", "allow_own"]}},
 )
-_SIGNAL: Final = _object(
-    {"kind": {"type": "string", "enum": ["compaction_complete", "epoch"]}, "epoch": _WHOLE},
-    {"incarnation": _STRING, "scope": {"type": "object"}},
-)
-
-
 _NAMES: Final = {"oneOf": [_STRING, {"type": "array", "items": _STRING, "minItems": 1}]}
+_EPOCH: Final = {"type": "integer", "minimum": 0, "maximum": (1 << 63) - 1}
+_SIGNAL: Final = _object(
+    {"kind": {"type": "string", "enum": ["compaction_complete", "epoch"]}, "epoch": _EPOCH},
+    {"incarnation": {**_BECAUSE, "maxLength": INCARNATION_MAX},
+     "scope": _object({}, dict.fromkeys(DIMENSIONS, _NAMES))},
+)  # fmt: skip
 _SCOPE: Final = {"subject": _NAMES, "keys": _NAMES, "path": _NAMES, "tenant": _STRING, "purposes": _NAMES}
 _DEMAND: Final = _object({}, {
     "subject": _NAMES, "keys": _NAMES, "path": _STRING, "tenant": _STRING, "purposes": _NAMES,
@@ -99,11 +111,14 @@ _DEMAND: Final = _object({}, {
     "received_at": {"type": "string", "format": "date-time"},
     "capture": {"type": "object", "additionalProperties": _STRING},
 })  # fmt: skip
+_NAMED: Final = [{"required": [name], "properties": {name: schema}} for name, schema in _SCOPE.items()]
+"""A scope names something: nothing that is asked for may be null."""
 _HOLD: Final = _object(
-    {"exception": _STRING, "until": {"type": "string", "format": "date-time"}, "reason": _STRING}, _SCOPE
+    {"exception": _STRING, "until": {"type": "string", "format": "date-time"}, "reason": _BECAUSE}, _SCOPE
 )
+_QUARANTINE: Final = {**_object({"reason": _BECAUSE}, _SCOPE), "anyOf": _NAMED}
 _OVERRIDE: Final = _object(
-    {"effect": {"type": "string", "enum": ["annotate"]}, "for": _STRING, "reason": _STRING},
+    {"effect": {"type": "string", "enum": ["annotate"]}, "for": _STRING, "reason": _BECAUSE},
     {"tenant": _STRING},
 )
 
@@ -119,7 +134,7 @@ def _orders(name: str, one: str, body: dict[str, Any], role: str) -> dict[str, A
             "get": _operation(f"List {name}", _answers("200", "Those that are known.", listed)),
             "post": _operation(f"Place a {one}", _answers("201", "It stands.", {"type": "object"}),
                                body=body, role=role),
-            "delete": _operation(f"End a {one}", gone, body=_object({"id": _STRING, "reason": _STRING}),
+            "delete": _operation(f"End a {one}", gone, body=_object({"id": _STRING, "reason": _BECAUSE}),
                                  role=role),
         },
         f"{path}/{{id}}": {"delete": _operation(f"End a {one}", gone, [_ID], _REASON, role)},
@@ -143,19 +158,22 @@ def _receipts() -> dict[str, Any]:
 def _paths() -> dict[str, Any]:
     return {
         **_receipts(),
-        **_orders("holds", "hold", _HOLD, "privacy"),
+        **_orders("holds", "hold", {**_HOLD, "anyOf": _NAMED}, "privacy"),
         **_orders("overrides", "override", _OVERRIDE, "operator"),
-        **_orders("quarantines", "quarantine", _object({"reason": _STRING}, _SCOPE), "operator"),
+        **_orders("quarantines", "quarantine", _QUARANTINE, "operator"),
         "/v1/erasures": {
             "get": _operation("List", _answers("200", "A page.", _LIST), _FILTERS),
-            "post": _operation("Demand an erasure", _answers("201", "The gate is shut.", _ERASURE),
+            "post": _operation("Demand an erasure", {
+                **_answers("200", "It stands already.", _ERASURE),
+                **_answers("201", "The gate is shut.", _ERASURE)},
                                body=_DEMAND, role="privacy"),
         },
         "/v1/erasures/{id}": {"get": _operation(
             "Show", _answers("200", "The erasure.", _ERASURE),
             [_ID, _query("wait", _WHOLE, "seconds to wait for a change")])},
         "/v1/erasures/{id}/events": {"get": _operation(
-            "Its events", _answers("200", "A page.", _EVENTS), [_ID, _FROM])},
+            "Its events", _answers("200", "A page.", _EVENTS),
+            [_ID, _FROM, _query("limit", _WHOLE, "of a page")])},
         "/v1/erasures/{id}:verify": _act("verify", "Probe now", "202"),
         "/v1/erasures/{id}:retry": _act("retry", "Wait anew, with a new bound", "202"),
         "/v1/erasures/{id}:release": _act("release", "Lift the restriction, unproven", "200"),
@@ -172,10 +190,11 @@ def _paths() -> dict[str, Any]:
             "What was decided, by what policies look at", _answers("200", "Counts.", {"type": "object"}),
             role="operator")},
         "/v1/audit": {"get": _operation(
-            "The ledger", _answers("200", "JSON lines", _STRING, "application/x-ndjson"), [_FROM])},
+            "The ledger", _answers("200", "JSON lines", _ANY, "application/x-ndjson"),
+            [_FROM, _query("limit", _WHOLE, "lines")])},
         "/healthz": _open("The process answers"),
         "/readyz": _open("Calls are decided"),
-        "/metrics": _open("Prometheus's text format"),
+        "/metrics": _open("Prometheus's text format", "text/plain"),
         "/version": _open("What runs"),
         "/openapi.json": _open("This document"),
     }  # fmt: skip

@@ -24,6 +24,12 @@ WAIT_MAX: Final = 60.0
 EVENTS_MAX: Final = 10_000
 
 
+def known(request: web.Request, *names: str) -> None:
+    """Refuses what the query says beside these, or says twice. Raises Refused."""
+    if set(request.query) - set(names) or len(request.query) != len(set(request.query)):
+        raise Refused("malformed-request", f"known here, once each: {', '.join(sorted(names)) or 'nothing'}")
+
+
 def numbered(request: web.Request, name: str, default: int, most: int) -> int:
     """A whole number of the query, between nothing and `most`. Raises Refused."""
     text = request.query.get(name)
@@ -46,9 +52,7 @@ def found(request: web.Request) -> Erasure:
 async def list_erasures(request: web.Request) -> web.StreamResponse:
     """Erasures, newest first, filtered and paged."""
     office = request.app[OFFICE]
-    known = {"state", "verdict", "subject", "tenant", "limit", "cursor"}
-    if set(request.query) - known or len(request.query) != len(set(request.query)):
-        raise Refused("malformed-request", f"known here, once each: {', '.join(sorted(known))}")
+    known(request, "state", "verdict", "subject", "tenant", "limit", "cursor")
     limit = max(1, numbered(request, "limit", PAGE, PAGE_MAX))
     below = numbered(request, "cursor", 1 << 62, 1 << 62)
     states, word, subject = _states(request), _word(request), _subject(request, office)
@@ -116,6 +120,7 @@ async def show_erasure(request: web.Request) -> web.StreamResponse:
     """One erasure; `?wait=N` answers when it changes, or after so many seconds."""
     office = request.app[OFFICE]
     erasure = found(request)
+    known(request, "wait")
     wait = numbered(request, "wait", 0, int(WAIT_MAX))
     if wait:
         await office.erasures.changed(erasure.id, float(wait))
@@ -127,6 +132,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     """The events of one erasure, oldest first."""
     office = request.app[OFFICE]
     erasure = found(request)
+    known(request, "after", "limit")
     after = numbered(request, "after", 0, 1 << 62)
     limit = max(1, numbered(request, "limit", PAGE_MAX, EVENTS_MAX))
     views: list[dict[str, Any]] = []
@@ -141,6 +147,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
 async def audit(request: web.Request) -> web.StreamResponse:
     """The ledger as JSON lines, from a number on; ask again after the last number to follow it."""
     office = request.app[OFFICE]
+    known(request, "after", "limit")
     after = numbered(request, "after", 0, 1 << 62)
     limit = max(1, numbered(request, "limit", EVENTS_MAX, EVENTS_MAX))
     lines: list[str] = []

@@ -16,6 +16,14 @@ ROWS = {
     "100,000 unsettled, a wider recall": "quietus, 100,000 unsettled, wider recalls",
 }
 
+OVER_GRPC = {
+    "a bare proxy on grpc.aio": "a bare proxy on grpc.aio, uvloop, no policy",
+    "Envoy, HTTP/2": "Envoy as an HTTP/2 reverse proxy, one thread",
+    "over gRPC, nothing erased": "quietus, nothing erased",
+    "over gRPC, 1 settled erasure": "quietus, 1 settled erasure",
+    "over gRPC, 1 unsettled, a wider recall": "quietus, 1 unsettled, wider recalls",
+}
+
 
 def _cells(page: str, first: str) -> list[str]:
     line = next(line for line in page.splitlines() if line.startswith(f"| {first} |"))
@@ -37,3 +45,15 @@ def test_the_published_figures_are_those_that_were_measured(row: str) -> None:
     assert cpu > 0 and p50 > 0
     assert _number(published[1]) == pytest.approx(bare, abs=0.051)
     assert _number(published[2]) == pytest.approx(nginx, abs=0.51)
+
+
+@pytest.mark.requirement("R210")
+@pytest.mark.parametrize("row", OVER_GRPC)
+def test_the_published_figures_over_grpc_are_those_that_were_measured(row: str) -> None:
+    measured = _cells((ROOT / "docs" / "grpc.md").read_text(), OVER_GRPC[row])
+    published = _cells((ROOT / "README.md").read_text(), row)
+    envoy, bare, p50 = (_number(measured[i]) for i in (2, 3, 5))
+    assert envoy > 0 and bare > 0 and _number(measured[6]) == 0, "no call failed"
+    assert _number(published[1]) == pytest.approx(bare, abs=0.051)
+    assert _number(published[2]) == pytest.approx(envoy, abs=0.051)
+    assert _number(published[3]) == pytest.approx(p50 / 1000, abs=0.051)

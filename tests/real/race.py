@@ -3,7 +3,7 @@
 Run by hand, in a network namespace, because that server listens on every interface and on fixed ports:
 
     pip install --no-deps --target DIR milvus==2.3.5
-    ip netns add milvus && ip netns exec milvus ip link set lo up
+    ip netns add milvus && ip netns exec milvus ip link set lo up    # a new one for each run
     ip netns exec milvus env PYTHONPATH=proxy:. python -m tests.real.race DIR [ROUNDS] [plain]
 
 In each round a subject is written, read from two sides at once, and forgotten through the sidecar. Counted
@@ -174,7 +174,7 @@ def main(place: str, rounds: str = "30", *more: str) -> int:
         with suppress(OSError):
             shutil.rmtree(folder)
     ended = {one: states.count(one) for one in states}
-    told = {"levels": [asdict(level) for level in found], "states": ended}
+    told = {"levels": [asdict(level) for level in found], "states of the newest": ended}
     sys.stdout.write(json.dumps(told, indent=1) + "\n")
     return int(any(level.through_stale for level in found))
 

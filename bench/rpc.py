@@ -23,6 +23,7 @@ import uvloop
 
 from bench.contenders import Contender, copy_ledger, ledger_of
 from bench.processes import ROOT, Process, free_port, python
+from bench.rpc_pages import publish
 from bench.rpc_peers import bare, envoy_config, load, store
 
 
@@ -176,14 +177,17 @@ def main() -> None:
         parser.add_argument("--rounds", type=int, default=5)
         parser.add_argument("--seconds", type=float, default=3.0, help="of load, each time")
         parser.add_argument("--envoy", default=shutil.which("envoy"), help="Envoy's program")
+        parser.add_argument("--publish", action="store_true", help="write docs/grpc.md and README.md")
         given = parser.parse_args()
         began = os.getloadavg()[0]
-        every = measure(given.rounds, given.seconds, given.envoy)
-        print(table(every))
-        print(
-            f"\n{given.rounds} rounds; load average {began:.1f} before, {os.getloadavg()[0]:.1f} after; "
-            "a recall of 1 KB, an answer of 4 KB"
+        measured = table(measure(given.rounds, given.seconds, given.envoy))
+        said = (
+            f"{given.rounds} rounds; load average {began:.1f} before, {os.getloadavg()[0]:.1f} after; "
+            "a recall of 1 KB, an answer of 4 KB."
         )
+        print(f"{measured}\n\n{said}")
+        if given.publish:
+            publish(measured, said)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from bench.rpc_pages import PUBLISHED
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = {
@@ -14,14 +15,6 @@ ROWS = {
     "100,000 settled erasures": "quietus, 100,000 settled",
     "1 unsettled, a wider recall": "quietus, 1 unsettled, wider recalls",
     "100,000 unsettled, a wider recall": "quietus, 100,000 unsettled, wider recalls",
-}
-
-OVER_GRPC = {
-    "a bare proxy on grpc.aio": "a bare proxy on grpc.aio, uvloop, no policy",
-    "Envoy, HTTP/2": "Envoy as an HTTP/2 reverse proxy, one thread",
-    "over gRPC, nothing erased": "quietus, nothing erased",
-    "over gRPC, 1 settled erasure": "quietus, 1 settled erasure",
-    "over gRPC, 1 unsettled, a wider recall": "quietus, 1 unsettled, wider recalls",
 }
 
 
@@ -48,9 +41,9 @@ def test_the_published_figures_are_those_that_were_measured(row: str) -> None:
 
 
 @pytest.mark.requirement("R210")
-@pytest.mark.parametrize("row", OVER_GRPC)
+@pytest.mark.parametrize("row", PUBLISHED)
 def test_the_published_figures_over_grpc_are_those_that_were_measured(row: str) -> None:
-    measured = _cells((ROOT / "docs" / "grpc.md").read_text(), OVER_GRPC[row])
+    measured = _cells((ROOT / "docs" / "grpc.md").read_text(), PUBLISHED[row])
     published = _cells((ROOT / "README.md").read_text(), row)
     envoy, bare, p50 = (_number(measured[i]) for i in (2, 3, 5))
     assert envoy > 0 and bare > 0 and _number(measured[6]) == 0, "no call failed"

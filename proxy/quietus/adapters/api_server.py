@@ -45,7 +45,7 @@ class ApiServer:
             self._context()
         except (OSError, ValueError):
             raise AccountMissing(
-                f"a service account's token and CA are not in {account}: mount them, or leave out admin.reviews"
+                f"a service account's token and CA are not in {account}: mount them, or drop admin.reviews"
             ) from None
 
     async def create(self, path: str, document: dict[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Faced:
     purpose: frozenset[str] = frozenset()
     failure: str | None = None
     cases: tuple[Case, ...] = ()
-    """Each once, in the order in which a decision looks at them: of two that are as strict the first counts."""
+    """Each once, in the order in which a decision looks at them: of two as strict the first counts."""
 
     def facts(self) -> Iterable[Facts]:
         """What a rule's conditions are held against, one after the other."""

@@ -259,7 +259,7 @@ def _lints(model: ProfileModel) -> list[str]:
         found.append("the write path is not attested as audited for derived reads: no verdict is COMPLIANT")
     if must_wait(manners):
         found.append(
-            "forgets should wait until settled (a rule with `effect: wait`, or `Prefer: wait=` from the client): "
+            "forgets should wait until settled (a rule with `effect: wait`, or `Prefer: wait=` of a client): "
             "the store promises more than an acknowledgement can say, and has no completion_signal"
         )
     return found

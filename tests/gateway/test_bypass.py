@@ -88,6 +88,22 @@ async def test_after_a_scan_the_first_round_counts(tmp_path: Path) -> None:
         await world.parts.lineage.close()
 
 
+@pytest.mark.requirement("R200")
+@pytest.mark.parametrize("policy", ["observe", "default", "strict"])
+async def test_what_passed_is_known_whatever_the_policy(policy: str) -> None:
+    async with World(policy=policy) as world:
+        found = probe(world)
+        await rounds(world, found)
+        for number in range(3):
+            await world.write(f"passed-{number:03}", f"Bob is at stop {number} of his long round", "bob")
+        await world.call("DELETE", "/v1/memories/passed-001")
+        await rounds(world, found, 3)
+        assert counted(world) == 0
+        past(world, "gone-past-001")
+        await rounds(world, found, 2)
+        assert counted(world) == 1
+
+
 async def test_whoever_writes_while_it_looks_is_not_accused() -> None:
     """A write whose answer is on its way when the record is seen already."""
     async with World() as world:

@@ -40,16 +40,19 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def run(page: str, folder: Path, seconds: float, **environment: str) -> Ran:
-    """Runs them in one shell that stops at the first failure; whatever they started is ended."""
+def run(page: str, folder: Path, seconds: float, first: Path | None = None) -> Ran:
+    """Runs them in one shell that stops at the first failure; whatever they started is ended.
+
+    Commands are looked for in `first` before anywhere else.
+    """
     script = commands_of(page)
     ports = {port: str(free_port()) for port in sorted(set(re.findall(r"127\.0\.0\.1:(\d+)", script)))}
     for port, free in ports.items():
         script = script.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free}")
     (folder / "docs").symlink_to(ROOT / "docs")
-    path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
-    env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "proxy"), "NO_COLOR": "1", "COLUMNS": "200",
-           **environment}  # fmt: skip
+    path = f"{first}:" if first is not None else ""
+    path += f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
+    env = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "proxy"), "NO_COLOR": "1", "COLUMNS": "200"}
     log = folder / "output.txt"
     with log.open("wb") as out:
         shell = subprocess.Popen(

@@ -38,6 +38,7 @@ class Renewed:
         upstream = f"https://{address}" if wire == "http" else address
         flags: dict[str, Any] = {
             "store.profile": "memory-tool",
+            "timeouts.connect": "30s",
             f"store.{wire}.upstream": upstream,
             f"store.{wire}.upstream_tls": tls,
         }

@@ -49,7 +49,8 @@ class Office:
 @asynccontextmanager
 async def office(folder: Path, **more: Any) -> AsyncIterator[Office]:
     async with api_server(folder) as api:
-        wanted = ReviewSettings(server=api.url, account=api.account, **more)
+        # Patient, but where impatience is what is shown: a loaded machine is slow to shake hands.
+        wanted = ReviewSettings(server=api.url, account=api.account, **{"timeout": "30s", **more})
         world = World(clock=WatchedClock())
         await world.parts.erasures.load()
         asks = client_side.ApiServer(api.url, wanted.account, wanted.timeout)
@@ -195,7 +196,7 @@ async def test_a_role_that_nobody_can_tell_is_none(tmp_path: Path, answer: Any) 
 
 @pytest.mark.requirement("R200")
 async def test_while_the_api_server_is_away_nobody_is_let_in(tmp_path: Path) -> None:
-    async with office(tmp_path, timeout="500ms") as here:
+    async with office(tmp_path) as here:
         here.api.user(GOOD, ACCOUNT, "operator")
         assert await here.status() == 200
         port = here.api.port
@@ -207,11 +208,18 @@ async def test_while_the_api_server_is_away_nobody_is_let_in(tmp_path: Path) -> 
             assert answer.status == 200, "a token of the settings does not need it"
         await here.api.start(port)
         assert await here.status() == 200
-        here.world.clock.move(11)
-        here.api.hold = asyncio.Event()
-        assert await here.status() == 503, "one that does not answer in time is away"
         events = [event async for event in here.world.parts.erasures.events(None)]
         assert not [e for e in events if e.type is EventType.ACCESSED], "nobody was refused for what they are"
+
+
+@pytest.mark.requirement("R200")
+async def test_one_that_does_not_answer_in_time_is_away(tmp_path: Path) -> None:
+    async with office(tmp_path, timeout="200ms") as here:
+        here.api.user(GOOD, ACCOUNT, "operator")
+        here.api.hold = asyncio.Event()
+        with capture_logs() as logs:
+            assert await here.status() == 503
+        assert [line["cause"] for line in logs] == ["no_answer_in_time"]
 
 
 @pytest.mark.requirement("R200")
@@ -282,7 +290,7 @@ async def test_the_sidecar_asks_the_cluster_that_its_pod_is_in(
         api.user(GOOD, ACCOUNT, "viewer")
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(api.port))
-        reviews = {"account": str(api.account)}
+        reviews = {"account": str(api.account), "timeout": "30s"}
         sidecar = Sidecar(load(None, FLAGS | {"ledger.url": "memory:", "admin.reviews": reviews}, {}))
         await sidecar.start()
         try:

@@ -52,6 +52,7 @@ def sidecar(tmp_path: Path) -> Iterator[Quietus]:
     store.close()
 
 
+@pytest.mark.requirement("R68", "R69")
 def test_a_demand_a_receipt_and_its_proof(sidecar: Quietus, tmp_path: Path) -> None:
     office = Operator(sidecar)
     text = "keeps the spare key under the third pot"
@@ -89,6 +90,7 @@ def test_a_demand_a_receipt_and_its_proof(sidecar: Quietus, tmp_path: Path) -> N
     assert found.exit_code == 0, found.output
 
 
+@pytest.mark.requirement("R207")
 def test_a_hold_waits_through_a_kill_and_is_lifted(sidecar: Quietus) -> None:
     office = Operator(sidecar)
     until = (datetime.now(UTC) + timedelta(days=30)).isoformat(timespec="seconds")
@@ -109,6 +111,7 @@ def test_a_hold_waits_through_a_kill_and_is_lifted(sidecar: Quietus) -> None:
     assert office.run("holds", "lift", placed["id"], "--reason", "over").exit_code == 1
 
 
+@pytest.mark.requirement("R195")
 def test_break_glass_and_a_quarantine(sidecar: Quietus) -> None:
     office = Operator(sidecar)
     body = {"key": "m-1", "value": "a page of the diary", "scope": "org/team"}
@@ -124,3 +127,40 @@ def test_break_glass_and_a_quarantine(sidecar: Quietus) -> None:
     assert sidecar.call("POST", "/v1/recall", inside).status == 409
     assert office.run("quarantines", "lift", placed["id"], "--reason", "reviewed").exit_code == 0
     assert sidecar.call("POST", "/v1/recall", inside).status == 200
+
+
+@pytest.mark.requirement("R29", "R30", "R107", "R122", "R123")
+def test_what_may_be_said_of_an_erasure_and_of_its_repeats(sidecar: Quietus) -> None:
+    office = Operator(sidecar)
+    body = {"key": "m-1", "value": "keeps a key under the third pot", "retention": {"subject": SUBJECT}}
+    assert sidecar.call("POST", "/v1/memories", body).status == 201
+    other = {"key": "m-2", "value": "takes the early morning train", "retention": {"subject": "somebody"}}
+    assert sidecar.call("POST", "/v1/memories", other).status == 201
+    answers = [sidecar.call("POST", "/v1/forget", {"subject": SUBJECT}) for _ in range(3)]
+    assert {answer.status for answer in answers} == {202}, "the same acknowledgement, three times"
+    (open_now,) = office.json("erasures", "list")["erasures"]
+    assert (open_now["client_calls"], open_now["upstream_calls"]) == (3, 1)
+    due = datetime.fromisoformat(open_now["due_at"]) - datetime.fromisoformat(open_now["requested_at"])
+    assert due >= timedelta(days=28), "one month, from when it was asked for"
+    assert open_now["may_assert_erasure"] and not open_now["may_assert_non_recallability"]
+    refused = sidecar.call("POST", "/v1/recall", {"query": "key", "subject": SUBJECT})
+    assert refused.status == 409 and int(refused.headers["retry-after"]) > 0
+    status = sidecar.call("GET", f"/.well-known/quietus/erasures/{open_now['id']}")
+    assert status.status == 200 and status.json["state"] == open_now["state"] and status.json["why"]
+    assert office.run("erasures", "watch", open_now["id"]).exit_code == 0
+    settled = office.json("erasures", "show", open_now["id"])
+    assert settled["may_assert_erasure"] and settled["may_assert_non_recallability"]
+
+
+@pytest.mark.requirement("R11", "R12")
+def test_a_key_is_no_person(sidecar: Quietus) -> None:
+    office = Operator(sidecar)
+    body = {"key": "m-1", "value": "keeps a key under the third pot", "retention": {"subject": SUBJECT}}
+    assert sidecar.call("POST", "/v1/memories", body).status == 201
+    answer = sidecar.call("POST", "/v1/forget", {"keys": ["m-1"], "basis": "gdpr_art17"})
+    assert answer.status == 202 and "verdict=partial" in answer.headers["quietus-erasure"], answer.headers
+    (erasure,) = office.json("erasures", "list")["erasures"]
+    assert "key" in erasure["predicate"] and "subject" not in erasure["predicate"]
+    assert office.json("erasures", "list", "--subject", SUBJECT)["erasures"] == [], "nobody was erased"
+    again = {"key": "m-2", "value": "likes oysters in the new year", "retention": {"subject": SUBJECT}}
+    assert sidecar.call("POST", "/v1/memories", again).status == 201

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from aiohttp import web
@@ -49,6 +49,8 @@ class Office:
     declared: Callable[[], Iterable[Declared]]
     unmapped: Callable[[], list[dict[str, Any]]]
     decided: Decided
+    client_calls: Mapping[str, int]
+    """How often clients have asked for each erasure since the process began, where it was more than once."""
     hosts: frozenset[str]
     version: str
     refusals: Allowance
@@ -68,8 +70,10 @@ class Office:
 
     def view(self, erasure: Erasure) -> dict[str, Any]:
         """The JSON of an erasure."""
+        asked = max(erasure.client_calls, self.client_calls.get(erasure.id, 1))
+        counted = replace(erasure, client_calls=asked)
         return erasure_view(
-            erasure, verdict=self.verdict(erasure), now=self.clock.now(), declared=self.declared()
+            counted, verdict=self.verdict(erasure), now=self.clock.now(), declared=self.declared()
         )
 
 

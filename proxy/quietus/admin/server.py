@@ -88,6 +88,7 @@ def build(
         declared=declared,
         unmapped=parts.shapes.listed,
         decided=parts.gateway.decided,
+        client_calls=parts.forgets.client_calls,
         hosts=frozenset({"localhost", address(settings.listen)[0].lower(), *map(str.lower, settings.hosts)}),
         version=running_version(),
         refusals=Budget(REFUSALS_A_MINUTE),

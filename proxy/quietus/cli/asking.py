@@ -204,11 +204,12 @@ def show(found: dict[str, Any]) -> None:
         facts.add_row("missing", ", ".join(found["missing_for_compliant"]))
     console.print(facts)
     surfaces = Table(box=None)
-    for name in ("surface", "kind", "outcome", "control", "left"):
+    for name in ("surface", "kind", "outcome", "control", "left", "reason"):
         surfaces.add_column(name)
     for one in found["surfaces"]:
         left = str(one["residual"] or "")
-        surfaces.add_row(one["name"], one["kind"], _word(one["outcome"]), str(one["control"]), left)
+        outcome, said = _word(one["outcome"]), one["reason"] or ""
+        surfaces.add_row(one["name"], one["kind"], outcome, str(one["control"]), left, Text(said))
     console.print(surfaces)
 
 

@@ -64,6 +64,14 @@ def test_nothing_is_held_at_first_and_short_digests_are_filled_up() -> None:
     assert table.version == 3
 
 
+def test_what_is_loaded_makes_a_new_version() -> None:
+    table = Marks()
+    table.load([("o1", Mark("id", b"x"))])
+    assert table.version > 0
+    assert table.holders(Mark("id", b"x")) == ("o1",)
+    assert table.headed(b"x".ljust(HALF, b"\0")) == [("id", b"\0" * HALF, "o1")]
+
+
 def test_digest_of_another_head_or_tail_or_kind_is_another_mark() -> None:
     for load in (False, True):
         table = Marks()

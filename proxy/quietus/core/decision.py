@@ -107,7 +107,8 @@ def _decide(
         if _mode(rule, policy) is Mode.OBSERVE:
             rank -= 100  # what is only observed never outweighs what is enforced
         # A rule that asks for no erasure refuses a recall for the sake of the one that it touches, if any.
-        named = strictest is not None and strictest[2] is None and question.call.recalls
+        mapped = question.call.recalls and question.call.route != UNMAPPED
+        named = strictest is not None and strictest[2] is None and mapped
         if strictest is None or rank > strictest[0] or (named and rank == strictest[0]):
             strictest = (rank, rule, erasure, facts)
     assert strictest is not None

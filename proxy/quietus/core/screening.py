@@ -80,9 +80,7 @@ def screen(
             continue
         here = rows[position][1] if position in rows else scope  # a row lies in its own tenant
         for found in hits:
-            if found.erasure.id == own or found.cause in SUSPICIONS or not _in_tenant(found.erasure, here):
-                continue
-            if found.whole and screener.twin(text, here.subject):  # a bystander's own, word for word
+            if found.erasure.id == own or not _counts(found, text, here, screener):
                 continue
             if position is None:
                 outside = True
@@ -92,6 +90,13 @@ def screen(
             elif not _names_itself(rows.get(position), text, found):
                 hit(position, found.cause, found.erasure, found.strong)
     return Screening(frozenset(dropped), outside, tuple(erased.values()), frozenset(causes))
+
+
+def _counts(found: Hit, text: str, here: Scope, screener: Screener) -> bool:
+    """Whether a hit is more than a suspicion, another tenant's, or a bystander's own, word for word."""
+    if found.cause in SUSPICIONS or not _in_tenant(found.erasure, here):
+        return False
+    return not (found.whole and screener.twin(text, here.subject))
 
 
 def _names_itself(row: tuple[Item, Scope] | None, text: str, found: Hit) -> bool:

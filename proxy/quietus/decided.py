@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from quietus.core.decision import Decision, Question
 from quietus.core.gate import Gate
-from quietus.core.operations import Call
-from quietus.core.replaying import Faced, Said, faced, told
+from quietus.core.operations import Call, Operation
+from quietus.core.replaying import ALONE, Faced, Said, faced, names, told
 from quietus.profiles.profile import Reading
 
 KINDS_MAX: Final = 20_000
@@ -26,18 +26,37 @@ class Decided:
         self._gate = gate
         self.since = since
         self._calls: Counter[tuple[Faced, Said, bool]] = Counter()
+        self._plain: dict[tuple[Any, ...], int] = {}
+        """Most calls: nothing erased is near them, and a policy can ask little of them."""
         self._unread: Counter[tuple[str, str]] = Counter()
         self._faulty: Counter[str] = Counter()
         self.left_out = 0
 
     def saw(self, question: Question, decision: Decision) -> None:
         """Counts one decision."""
+        if not decision.erasures and question.call.operation is not Operation.WRITE:
+            self._saw_plain(question, decision)
+            return
         call = faced(question, self._gate)
         key = (call, Said(decision.rule, decision.effect, decision.mode), decision.overridden)
-        if key not in self._calls and len(self._calls) >= KINDS_MAX:
+        if key not in self._calls and self._full:
             self.left_out += 1
             return
         self._calls[key] += 1
+
+    @property
+    def _full(self) -> bool:
+        return len(self._calls) + len(self._plain) >= KINDS_MAX
+
+    def _saw_plain(self, question: Question, decision: Decision) -> None:
+        call, scope = question.call, question.call.scope
+        key = (call.operation, call.route, scope.tenant, question.principal, scope.purpose, question.failure,
+               decision.rule, decision.effect, decision.mode)  # fmt: skip
+        count = self._plain.get(key)
+        if count is None and self._full:
+            self.left_out += 1
+            return
+        self._plain[key] = (count or 0) + 1
 
     def unread(self, reading: Reading) -> None:
         """Counts what the profile could not read of a request: names of fields, at most one a dimension."""
@@ -51,11 +70,15 @@ class Decided:
 
     def listed(self) -> dict[str, Any]:
         """Everything that was counted, as JSON; the most frequent first."""
+        calls = Counter(self._calls)
+        for (operation, route, tenant, principal, purpose, failure, *said), count in self._plain.items():
+            call = Faced(operation, route, names(tenant), principal, names(purpose), failure, (ALONE,))
+            calls[call, Said(*said), False] += count
         return {
             "calls": [
                 {**told(call), "rule": said.rule, "effect": said.effect.value, "mode": said.mode.value,
                  "overridden": overridden, "count": count}
-                for (call, said, overridden), count in self._calls.most_common()
+                for (call, said, overridden), count in calls.most_common()
             ],
             "unreadable": [
                 {"route": route, "field": name, "count": count}

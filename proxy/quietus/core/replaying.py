@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from quietus.core.decision import Question, cases
 from quietus.core.gate import Gate, Relation
@@ -14,6 +14,16 @@ from quietus.core.states import State
 
 Case = tuple[Relation, State | None, str | None, frozenset[Vector]]
 """One erasure beside a call: how they lie, its state, what its subject is to it, what a write brings back."""
+
+ALONE: Final[Case] = (Relation.NONE, None, None, frozenset())
+"""A call beside nothing that was erased."""
+
+
+def names(values: object) -> frozenset[str]:
+    """The names that a dimension of a scope has; none where it is open or could not be read."""
+    if not isinstance(values, frozenset):
+        return frozenset()
+    return frozenset(value for value in values if isinstance(value, str))
 
 
 @dataclass(frozen=True, slots=True)

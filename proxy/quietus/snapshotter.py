@@ -141,7 +141,9 @@ class Snapshotter:
             facts = SurfaceFacts(surface.name, surface.kind, surface.each)
             known = [w for w in snapshot.witnesses if w.text is not None or w.key is not None]
             for turn in range(PROOFS):
-                for probe in plan(facts, known, turn)[:PROOFS]:
+                # Each time with others: a record may be gone by now that was there when it was listed.
+                start = turn * PROOFS % max(len(known), 1)
+                for probe in plan(facts, known[start:] + known[:start], turn)[:PROOFS]:
                     if await self._prober.finds(surface, probe.witness, paced=False):
                         place = snapshot.witnesses.index(probe.witness)
                         proven = snapshot.proven.setdefault(surface.name, [])

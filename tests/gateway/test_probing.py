@@ -6,8 +6,10 @@ import pytest
 
 from quietus.acts import Acts, Signal
 from quietus.assembly import Bounds
+from quietus.core.exchange import Request
 from quietus.core.states import State
 from quietus.legacy.faults import Faults
+from quietus.ports import Permit
 from quietus.snapshotter import SnapshotLimits
 from tests.gateway.scenes import (
     ALICE,
@@ -125,6 +127,27 @@ async def test_a_delete_that_came_too_early_is_told_from_one_that_never_came(
         await world.forget(subject="alice")
         await world.until(lambda: world.erasure().state is State.LEAKING, 20.0)
         assert [e.facts["failure"] for e in await all_events(world) if e.type == "leaked"][0] == failure
+
+
+async def test_a_record_that_goes_while_the_snapshot_is_taken_costs_no_surface_its_proof() -> None:
+    async with short() as world:
+        for number in range(5):
+            text = f"Alice packed parcel number {number} for the harbour on day {number}"
+            assert (await world.write(f"n-{number}", text, "alice")).status == 201
+        await world.write("b-1", BOB, "bob")
+        gone: list[str] = []
+
+        async def after(request: Request, permit: Permit) -> None:
+            if not gone and request.method == "GET" and request.path == "/v1/memories":
+                gone.append("n-0")
+                assert world.direct("DELETE", "/v1/memories/n-0").status == 200
+
+        hook = type("Passing", (), {"__call__": lambda *_: None, "after": staticmethod(after)})()
+        world.upstream.hooks.append(hook)
+        await world.forget(subject="alice")
+        assert gone and world.erasure().snapshot["proven"].get("list"), "any of those that it lists proves it"
+        await settle(world)
+        assert {name: control for name, (_, control) in outcomes(world).items()}["list"] == "live"
 
 
 async def test_a_record_that_comes_back_every_time_is_not_deleted_for_ever() -> None:

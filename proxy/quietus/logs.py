@@ -18,10 +18,10 @@ import structlog
 
 KEYS: Final = frozenset({
     "event", "level", "timestamp", "actor", "attempt", "bytes", "cause", "clean_rounds", "closed", "count",
-    "duration", "effect", "epoch", "erasure", "error", "exception", "failure", "faults", "gate_epoch", "head",
-    "kind", "mode", "number", "operation", "outcome", "pending", "phase", "pid", "policy", "port",
-    "principal_kind", "problem", "profile", "reason", "relation", "request_id", "role", "route", "rule", "seconds", "signal",
-    "state", "status", "store", "surface", "surfaces", "vector", "verdict", "version",
+    "duration", "effect", "epoch", "erasure", "error", "exception", "failure", "faults", "gate_epoch",
+    "head", "kind", "mode", "number", "operation", "outcome", "pending", "phase", "pid", "policy", "port",
+    "principal_kind", "problem", "profile", "reason", "relation", "request_id", "role", "route", "rule",
+    "seconds", "signal", "state", "status", "store", "surface", "surfaces", "vector", "verdict", "version",
     "wire", "work", "write",
 })  # fmt: skip
 """The only keys that leave. `route` and `surface` are names in a profile, `rule` one in a policy."""

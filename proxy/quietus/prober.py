@@ -188,8 +188,10 @@ class Prober:
                 hit.add(item.position)
         for position, text in answer.answered.scalars():
             item_at = items.get(position) if position is not None else None
-            # A row's own key is judged with its path, above: elsewhere it may be somebody else's.
-            if position is not None and position not in hit and not (item_at and item_at.key == text):
+            # A row's own key is judged with its path, above: elsewhere it may be somebody else's. Its tenant
+            # is where it lies: a store may have one for each person, named like them.
+            place = item_at is not None and text in (item_at.key, item_at.tenant)
+            if position is not None and position not in hit and not place:
                 mine = [h for h in self._screener.look(text) if h.strong and h.erasure.id == erasure.id]
                 whole = bool(mine) and mine[0].whole and item_at is not None
                 if mine and not (whole and item_at and self._twin(text, item_at, call, scope, defaults)):

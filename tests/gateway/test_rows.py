@@ -13,7 +13,7 @@ from quietus.core.scope import ANY
 from quietus.gauges import publish
 from quietus.legacy.faults import Faults
 from quietus.profiles.loader import load_profile
-from tests.gateway.scenes import ALICE, BOB, two
+from tests.gateway.scenes import ALICE, BOB, events, settle, short, two
 from tests.world import World
 
 
@@ -127,3 +127,17 @@ async def test_a_stale_replica_is_met_when_every_server_is_asked() -> None:
         await world.until(lambda: world.erasure().state == "settled")
         assert world.erasure().leaked_surfaces
         assert world.clock.monotonic() - acked >= 400.0
+
+
+@pytest.mark.requirement("R17", "R36")
+async def test_a_tenant_that_is_named_like_its_person_is_no_leak() -> None:
+    async with short() as world:
+        for key, text, who in (("n-1", ALICE, "alice"), ("n-2", BOB, "bob")):
+            assert (await world.write(key, text, who, tenant="alice")).status == 201
+        await world.forget(tenant="alice", subject="alice")
+        wide = await world.recall("train", tenant="alice")
+        assert wide.keys == ["n-2"] and wide["Quietus-Candidate-Set"] == "contaminated"
+        await settle(world)
+        assert "leaked" not in await events(world)
+        told = world.direct("POST", "/v1/recall", {"query": "train", "tenant": "alice"})
+        assert b'"tenant":"alice"' in told.body.replace(b" ", b""), "the control: its rows do say so"

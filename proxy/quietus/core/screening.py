@@ -100,14 +100,20 @@ def _counts(found: Hit, text: str, here: Scope, screener: Screener) -> bool:
 
 
 def _names_itself(row: tuple[Item, Scope] | None, text: str, found: Hit) -> bool:
-    """Whether a hit is a row's own key, or its subject outside of what was erased: judged with the row."""
+    """Whether a hit is a row's own key, its tenant, or its subject outside of what was erased.
+
+    Those are judged with the row. A store may have a tenant for each person, named like them.
+    """
     if row is None:
         return False
     item, its = row
     if found.cause == "key":
         return text == item.key
-    named = found.cause in ("subject", "alias") and text == item.subject
-    return named and not overlaps(found.erasure.predicate, its)
+    if found.cause not in ("subject", "alias"):
+        return False
+    if text == item.tenant and text != item.subject:
+        return True
+    return text == item.subject and not overlaps(found.erasure.predicate, its)
 
 
 def _item_causes(

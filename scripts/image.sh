@@ -4,7 +4,8 @@
 #
 #   scripts/image.sh [FOLDER]      as root; FOLDER keeps the base between two runs
 #
-# Exit code 2: this machine lacks a program, or cannot make the base; what is wrong with the image is another.
+# Exit code 2: this machine lacks a program, cannot make the base, or lets no build reach pip's index; what is wrong
+# with the image is another.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,6 +33,10 @@ authority=${PIP_CERT:-/etc/ssl/certs/ca-certificates.crt}
 printf '[global]\ncert = /run/authority.crt\n' >"$folder/pip.conf"
 [ -z "${PIP_INDEX_URL:-}" ] || printf 'index-url = %s\n' "$PIP_INDEX_URL" >>"$folder/pip.conf"
 settings=(--volume "$authority:/run/authority.crt:ro" --volume "$folder/pip.conf:/etc/pip.conf:ro")
+asking=$(buildah "${store[@]}" from localhost/quietus-build)
+buildah "${store[@]}" run "${settings[@]}" "$asking" -- python3 -m pip download --quiet --no-deps --dest /tmp/asked idna \
+  || { echo "pip reaches no index from within a build here" >&2; exit 2; }
+buildah "${store[@]}" rm "$asking" >/dev/null
 buildah "${store[@]}" bud "${settings[@]}" --build-arg BUILD=localhost/quietus-build \
   --build-arg REVISION="$(git rev-parse HEAD 2>/dev/null || echo unknown)" --tag localhost/quietus .
 

@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from quietus.barrier import Sharing
 from quietus.core.operations import Item
 from quietus.core.scope import Scope
-from quietus.core.screening import Screener, screen
+from quietus.core.screening import Screener
 from quietus.erasures import Erasures
 from quietus.owners import Owners
 from quietus.ports import LineageFault, UpstreamError
@@ -193,16 +193,10 @@ class BypassProbe:
         """
         call, digested = each.reach.call, self._digested(each)
         owners = self._owners
-        hidden = screen(
-            answer.items,
-            list(answer.answered.scalars()),
-            gate=self._gate,
-            screener=self._screener,
+        hidden = owners.screened(
+            answer.items, answer.answered.scalars(), gate=self._gate, screener=self._screener, call=call,
             scope=digested,
-            scope_of=lambda row: owners.scope_of(row, call, digested),
-            paths_of=lambda row: owners.path_of(row, call),
-            newer=lambda row, erasure: owners.born(row, call) > erasure.epoch,
-        ).dropped
+        ).dropped  # fmt: skip
         for item in answer.items:
             if item.key is None or item.position in hidden:
                 continue

@@ -211,8 +211,9 @@ class ForgetDesk:
     def _wanted(request: Request) -> float | None:
         """Seconds that the client wants to wait; None where it says nothing of it."""
         preferred = header(request.headers, "prefer") or ""
-        found = _WAIT.search(preferred)
-        return float(found[1]) if found else 0.0 if _ASYNC.search(preferred) else None
+        if (found := _WAIT.search(preferred)) is not None:
+            return float(found[1])
+        return 0.0 if _ASYNC.search(preferred) else None
 
     async def _observed(self, question: Question, reading: Reading) -> Answer:
         """Observe mode: forwarded as it came; the erasure is noted, so that recalls can be counted."""

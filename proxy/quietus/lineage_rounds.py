@@ -131,10 +131,10 @@ class Severing:
         witness = descendant.witness
         record = self._lineage.records.get(bytes.fromhex(descendant.record))
         if record is not None:
-            return record.born > erasure.epoch
+            return erasure.before(record.born)
         scope = Scope() if witness.tenant is None else Scope(tenant=frozenset({witness.tenant}))
         item = Item(-1, key=witness.key, path=witness.path)
-        return self._owners.born(item, Call(Operation.RECALL, scope=scope)) > erasure.epoch
+        return erasure.before(self._owners.born(item, Call(Operation.RECALL, scope=scope)))
 
     def severed(self, to_sever: list[Descendant]) -> list[tuple[str | None, dict[str, Any]]]:
         """What is to be deleted of them, by key and values: all, if the policy says so, else nothing."""

@@ -6,15 +6,17 @@ lineage has let go, or never knew, is then what the answer says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
+from quietus.core.decision import Screening
+from quietus.core.gate import Gate
 from quietus.core.lineage import Address, Record
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.scope import UNKNOWN, Paths, Scope, Values, Wild
-from quietus.core.screening import record_name
+from quietus.core.screening import Screener, record_name, screen
 from quietus.keys import Keyring
 from quietus.lineage import Lineage
 
@@ -117,6 +119,24 @@ class Owners:
         if item.tenant is not None:
             tenant = self._digest("tenant", item.tenant)
         return Scope(tenant=tenant, subject=subject, purpose=purpose, path=path, key=key)
+
+    def screened(
+        self, items: Sequence[Item], scalars: Iterable[tuple[int | None, str]], *, gate: Gate,
+        screener: Screener, call: Call, scope: Scope, own: str = "", written: frozenset[str] = frozenset(),
+    ) -> Screening:  # fmt: skip
+        """`core.screening.screen` over an answer, by what is known of whose its rows are."""
+        return screen(
+            items,
+            scalars,
+            gate=gate,
+            screener=screener,
+            scope=scope,
+            scope_of=lambda item: self.scope_of(item, call, scope),
+            paths_of=lambda item: self.path_of(item, call),
+            own=own,
+            newer=lambda item, erasure: erasure.before(self.born(item, call)),
+            written=written,
+        )
 
     def scope_at(self, key: str, call: Call) -> Scope | None:
         """What is known of the record of that key in a call's tenant, digested; None where nothing is."""

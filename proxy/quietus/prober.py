@@ -221,7 +221,7 @@ class Prober:
 
     def _dangles(self, item: Item, call: Call, erasure: Erasure) -> bool:
         """Whether a row points at the erased, or is derived from it and says that it points at nothing."""
-        if self._owners.born(item, call) > erasure.epoch:
+        if erasure.before(self._owners.born(item, call)):
             return False
         sources = (hit for key in item.derived_from for hit in self._screener.keys(key, None))
         if any(hit.erasure.id == erasure.id for hit in sources):
@@ -245,7 +245,7 @@ class Prober:
         """
         if isinstance(erasure.predicate.subject, Wild) and erasure.state in (State.SETTLED, State.RELAPSED):
             return True
-        return self._owners.born(item, call) > erasure.epoch
+        return erasure.before(self._owners.born(item, call))
 
     @staticmethod
     def _keyed(item: Item, surface: Surface, witness: Witness) -> Item:

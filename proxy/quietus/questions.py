@@ -86,7 +86,7 @@ class Questions:
         known = self._owners.scope_at(key, call) is not None
         path = self._owners.path_of(item, call)
         hits = self._owned(key, call) if known else self._screener.keys(key, path)
-        return (hit for hit in hits if hit.erasure.unsettled)
+        return (hit for hit in hits if hit.erasure.unsettled and not hit.erasure.readmitted)
 
     def _sources(self, call: Call) -> Iterable[Hit]:
         """Sources that were erased or are held back with the erased, or whose owner was erased."""

@@ -16,7 +16,7 @@ from quietus.core.operations import Call, Item, Operation
 from quietus.core.policy import Effect, Mode
 from quietus.core.problems import PROBLEMS, Retry
 from quietus.core.scope import ANY, Scope, Wild, overlaps
-from quietus.core.screening import Screener, screen
+from quietus.core.screening import Screener
 from quietus.core.states import State
 from quietus.erasures import Erasures
 from quietus.flights import Flight
@@ -126,18 +126,11 @@ class Releaser:
 
     def _screened(self, reading: Reading, answered: Answered, scope: Scope, own: str) -> Screening:
         call = reading.call
-        return screen(
-            answered.items,
-            answered.scalars(),
-            gate=self._gate,
-            screener=self._screener,
-            scope=scope,
-            scope_of=lambda item: self._owners.scope_of(item, call, scope),
-            paths_of=lambda item: self._owners.path_of(item, call),
-            own=own,
-            newer=lambda item, erasure: self._owners.born(item, call) > erasure.epoch,
-            written=_keys_of(call) if call.operation is Operation.WRITE else frozenset(),
-        )
+        written = _keys_of(call) if call.operation is Operation.WRITE else frozenset()
+        return self._owners.screened(
+            answered.items, answered.scalars(), gate=self._gate, screener=self._screener, call=call,
+            scope=scope, own=own, written=written,
+        )  # fmt: skip
 
     def foreign(self, question: Question, reading: Reading, reply: Reply, own: str) -> bool:
         """Whether the answer to a forget tells of somebody else who was erased, or cannot be read."""

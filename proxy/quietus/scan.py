@@ -18,7 +18,7 @@ from quietus.core.lineage import Detector
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.probing import Witness
 from quietus.core.scope import ANY, Scope
-from quietus.core.screening import Screener, screen
+from quietus.core.screening import Screener
 from quietus.lineage import Lineage
 from quietus.owners import Owners
 from quietus.permits import Purpose
@@ -201,20 +201,13 @@ class Scan:
         """The erasures whose erased record, or content, a row is; those that were let in again have none."""
         assert self._gate is not None and self._screener is not None
         scalars = [(at, text) for at, text in answer.answered.scalars() if at == item.position]
-        found = screen(
-            [item],
-            scalars,
-            gate=self._gate,
-            screener=self._screener,
-            scope=self._digested,
-            scope_of=lambda row: self._owners.scope_of(row, self._call, self._digested),
-            paths_of=lambda row: self._owners.path_of(row, self._call),
-            newer=self._newer,
+        found = self._owners.screened(
+            [item], scalars, gate=self._gate, screener=self._screener, call=self._call, scope=self._digested
         )
         return tuple(e for e in found.erased if not e.readmitted and not self._newer(item, e))
 
     def _newer(self, item: Item, erasure: Erasure) -> bool:
-        return self._owners.born(item, self._call) > erasure.epoch
+        return erasure.before(self._owners.born(item, self._call))
 
     async def _remove(self, item: Item) -> bool:
         if item.key is None:

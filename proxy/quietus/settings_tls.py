@@ -8,6 +8,7 @@ to the one in use: an authority or a certificate that is withdrawn is then withd
 from __future__ import annotations
 
 import ssl
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,17 +29,19 @@ class _Changed(OSError):
     """The files changed while they were read; what was read may be half of each."""
 
 
-class _Tls(BaseModel):
+class _Tls(BaseModel, ABC):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     _listening: list[Callable[[], None]] = PrivateAttr(default_factory=list)
     _held: list[tuple[Pems, ssl.SSLContext]] = PrivateAttr(default_factory=list)
 
+    @abstractmethod
     def _files(self) -> tuple[Path | None, Path | None, Path | None]:
-        raise NotImplementedError
+        """Certificate, key and authority."""
 
+    @abstractmethod
     def _make(self) -> ssl.SSLContext:
-        raise NotImplementedError
+        """A context of what the files hold now. Raises OSError, ssl.SSLError."""
 
     def on_disk(self) -> Pems:
         """What the files hold now."""

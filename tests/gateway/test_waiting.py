@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from quietus.core.policy import Policy
 from quietus.core.states import State
 from quietus.legacy.faults import Faults
-from quietus.policies import load_policy
 from quietus.waiting import BYTES_MAX
 from tests.gateway.scenes import ALICE, Held, World, path, settle, short, turn, two
+from tests.harness.policies import RECALLS_WAIT, RESTATED, WRITES_WAIT, changed
 
-RESTATED = {"operation": "write", "write": "restated_content"}
-INSIDE = {"operation": ["recall", "read"], "erasure": "inside", "state": "unsettled"}
 JSON = (("Content-Type", "application/json"),)
 LIMIT = 120.0
 """Seconds that a call may wait (`timeouts.wait`)."""
-
-
-def changed(*rules: dict[str, Any]) -> Policy:
-    """The default policy with rules in place of its own on recalls inside and on restating."""
-    default = load_policy("default")
-    first = [dict(rule, name=f"mine-{place}") for place, rule in enumerate(rules)]
-    document = default.model_dump(mode="json", exclude_unset=True, by_alias=True)
-    replaced = ("write-restating-erased", "recall-in-erased-scope")
-    kept = [rule for rule in document["rules"] if rule["name"] not in replaced]
-    return Policy.model_validate(document | {"rules": [*first, *kept]})
-
-
-HELD_BACK = changed(
-    {"when": RESTATED | {"state": "unsettled"}, "effect": "delay"}, {"when": RESTATED, "effect": "allow"}
-)
 
 
 def writes(world: World) -> int:
@@ -42,7 +23,7 @@ def writes(world: World) -> int:
 
 @pytest.mark.requirement("R167", "R170")
 async def test_a_near_duplicate_by_somebody_else_is_held_until_nothing_stale_can_be_read() -> None:
-    async with short(Faults(dedup_merge=True, stale_dedup=8.0), policy=HELD_BACK) as world:
+    async with short(Faults(dedup_merge=True, stale_dedup=8.0), policy=WRITES_WAIT) as world:
         await two(world)
         await world.forget(subject="alice")
         before, began = writes(world), world.clock.monotonic()
@@ -61,7 +42,7 @@ async def test_a_near_duplicate_by_somebody_else_is_held_until_nothing_stale_can
 @pytest.mark.requirement("R167")
 async def test_what_is_settled_too_late_is_rejected_when_the_time_is_used_up() -> None:
     late = {"settling_interval": 500.0, "effectuation_bound": 1000.0}
-    async with short(store=late, policy=HELD_BACK) as world:
+    async with short(store=late, policy=WRITES_WAIT) as world:
         await two(world)
         await world.forget(subject="alice")
         before, began = writes(world), world.clock.monotonic()
@@ -83,14 +64,14 @@ async def test_what_never_has_to_be_waited_for_is_not_waited_for() -> None:
 
 
 async def test_a_recall_waits_and_then_tells_of_nobody() -> None:
-    async with short(Faults(lazy_index=8.0), policy=changed({"when": INSIDE, "effect": "wait"})) as world:
+    async with short(Faults(lazy_index=8.0), policy=RECALLS_WAIT) as world:
         await two(world)
         assert (await world.recall("spare key", subject="alice")).keys == ["alice-key-1", "alice-key-2"]
         await world.forget(subject="alice")
         answer = await world.recall("spare key", subject="alice")
         assert (answer.status, answer.keys) == (200, []) and world.erasure().state is State.SETTLED
     late = {"settling_interval": 500.0, "effectuation_bound": 1000.0}
-    async with short(store=late, policy=changed({"when": INSIDE, "effect": "wait"})) as world:
+    async with short(store=late, policy=RECALLS_WAIT) as world:
         await two(world)
         await world.forget(subject="alice")
         answer = await world.recall("spare key", subject="alice")
@@ -101,7 +82,7 @@ async def test_a_recall_waits_and_then_tells_of_nobody() -> None:
 @pytest.mark.requirement("R34")
 async def test_an_answer_that_a_forget_overtakes_does_not_pass_where_recalls_wait() -> None:
     recalled = path("/v1/recall", purpose="client")
-    async with short(Faults(lazy_index=8.0), policy=changed({"when": INSIDE, "effect": "wait"})) as world:
+    async with short(Faults(lazy_index=8.0), policy=RECALLS_WAIT) as world:
         await two(world)
         held = Held(recalled, after=True)
         world.upstream.hooks.append(held)
@@ -116,7 +97,7 @@ async def test_an_answer_that_a_forget_overtakes_does_not_pass_where_recalls_wai
 
 async def test_there_is_room_for_so_many_and_the_next_is_refused_at_once() -> None:
     lazy = {"settling_interval": 60.0, "effectuation_bound": 110.0}
-    async with short(store=lazy, policy=HELD_BACK) as world:
+    async with short(store=lazy, policy=WRITES_WAIT) as world:
         await two(world)
         await world.forget(subject="alice")
         body = json.dumps({"key": "b9", "value": ALICE, "retention": {"subject": "bob"}}).encode()
@@ -132,3 +113,23 @@ async def test_there_is_room_for_so_many_and_the_next_is_refused_at_once() -> No
         assert not small.done(), "there is still room for this one"
         assert [(await world.finish(task)).status for task in (*held, small)] == [201] * 17
         assert (await world.call("POST", "/v1/memories", large, JSON)).status == 201, "the room is free again"
+
+
+async def test_a_client_that_goes_away_waits_no_longer_and_leaves_its_room() -> None:
+    lazy = {"settling_interval": 60.0, "effectuation_bound": 110.0}
+    async with short(store=lazy, policy=WRITES_WAIT) as world:
+        await two(world)
+        await world.forget(subject="alice")
+        before = writes(world)
+        body = json.dumps({"key": "b9", "value": ALICE, "retention": {"subject": "bob"}}).encode()
+        large = body.ljust(BYTES_MAX // 16 - 4096)
+        held = [world.start("POST", "/v1/memories", large, JSON) for _ in range(16)]
+        await turn(world)
+        for task in held:
+            task.cancel()
+        await turn(world)
+        again = world.start("POST", "/v1/memories", large, JSON)
+        await turn(world)
+        assert not again.done(), "their room is free"
+        assert (await world.finish(again)).status == 201
+        assert writes(world) == before + 1, "nobody's write is sent who has gone"

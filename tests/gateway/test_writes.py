@@ -18,6 +18,7 @@ from tests.gateway.scenes import (
     forgets,
     lost,
     path,
+    reborn,
     says,
     settle,
     short,
@@ -76,6 +77,18 @@ async def test_a_record_of_the_erased_is_not_moved_to_somebody_else_while_it_is_
         assert (await move("n-1"))[0] == 400
         await settle(world)
         assert (await move("n-2"))[0] == 400, "there is nothing left to move"
+
+
+async def test_whoever_was_let_in_again_may_touch_their_record_after_a_restart_too() -> None:
+    async with short() as world:
+        assert (await world.write("n-1", ALICE, "alice")).status == 201
+        await world.forget(subject="alice")
+        await Acts(world.parts.erasures, world.parts.timetable.wake).readmit("alice", None, "back", "dpo")
+        assert world.erasure().unsettled
+    async with await reborn(world) as again:
+        body = {"key": "n-1", "retention": {"subject": "alice"}}
+        answer = await again.call("POST", "/v1/memories", body)
+        assert answer.status == 400, "the store's own answer to a write without content"
 
 
 async def test_readmission_on_settled_is_a_policy() -> None:

@@ -132,6 +132,10 @@ class Erasure:
             return False
         return self.state is State.SETTLED
 
+    def before(self, born: int) -> bool:
+        """Whether a record written at that gate epoch is newer than this erasure; 0: nobody knows when."""
+        return born > self.epoch
+
     @property
     def exposure_seconds(self) -> float | None:
         """From acknowledgement to the last leak seen: a lower bound."""

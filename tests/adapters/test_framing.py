@@ -56,6 +56,11 @@ async def test_a_folder_of_cases_is_judged_by_its_verdicts(tmp_path: Path) -> No
     assert len(counts.faults) == 1 and "said to be severe" in counts.faults[0]
 
 
+def test_a_folder_without_cases_is_not_passed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in (tmp_path, tmp_path / "none"):
+        assert framing.main([str(folder)]) == 2 and str(folder) in capsys.readouterr().err
+
+
 async def test_the_harness_sees_a_smuggled_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: with a client that forwards what stands behind a body, there are faults."""
     encode = http_client._Outgoing.encode

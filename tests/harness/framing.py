@@ -303,6 +303,9 @@ def main(arguments: list[str]) -> int:
         print(f"{folder} is no folder", file=sys.stderr)
         return 2
     cases = list(load(folder)) if folder else []
+    if folder is not None and not cases:
+        print(f"{folder} holds no case: it is the YAML files themselves that are read", file=sys.stderr)
+        return 2
     counts = asyncio.run(run([*generate(), *cases]))
     for verdict in sorted({kind for kind, _ in counts.outcomes}):
         print(f"{verdict or 'generated here':16} {counts.total(verdict):5} "

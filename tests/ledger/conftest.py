@@ -14,6 +14,8 @@ from quietus.ledger.shared import SharedServerLedger
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.ledger.valkey import ValkeyEngine
 from tests.harness.servers import Postgresql, Valkey
+from tests.simulation.served import ServedEngine, Wireless
+from tests.simulation.server import LedgerServer
 
 AnyLedger = MemoryLedger | SqliteLedger | SharedServerLedger
 
@@ -37,34 +39,41 @@ def postgresql() -> Iterator[Postgresql]:
 
 
 @pytest.fixture(params=["valkey", "postgresql"])
-def make_shared(request: pytest.FixtureRequest) -> Callable[[], SharedServerLedger]:
+def make_served(request: pytest.FixtureRequest) -> Callable[[], SharedServerLedger]:
     """Gives a ledger of a new name on a server, the same each time, as a new process would."""
+    return _on(request.param, request.getfixturevalue(request.param).url)
+
+
+def _on(kind: str, url: str) -> Callable[[], SharedServerLedger]:
     name = f"q{secrets.token_hex(6)}"
-    server = request.getfixturevalue(request.param)
-
-    def make() -> SharedServerLedger:
-        engine = ValkeyEngine if request.param == "valkey" else PostgresqlEngine
-        return SharedServerLedger(engine(server.url, name=name))
-
-    return make
+    engine = ValkeyEngine if kind == "valkey" else PostgresqlEngine
+    return lambda: SharedServerLedger(engine(url, name=name))
 
 
-@pytest.fixture(params=["memory", "sqlite", "valkey", "postgresql"])
+@pytest.fixture(params=["valkey", "postgresql", "simulated"])
+def make_shared(request: pytest.FixtureRequest) -> Callable[[], SharedServerLedger]:
+    """The same, and on the simulator's server, which is held to what the real ones promise."""
+    if request.param == "simulated":
+        return _simulated()
+    return _on(request.param, request.getfixturevalue(request.param).url)
+
+
+def _simulated() -> Callable[[], SharedServerLedger]:
+    server = LedgerServer(secrets.token_hex(16))
+    return lambda: SharedServerLedger(ServedEngine(server, Wireless()))
+
+
+@pytest.fixture(params=["memory", "sqlite", "valkey", "postgresql", "simulated"])
 def make_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], AnyLedger]:
     """Gives the same ledger each time it is called, as a new process would."""
-    kept = MemoryLedger()
-    name = f"q{secrets.token_hex(6)}"
-    server = request.getfixturevalue(request.param) if request.param in ("valkey", "postgresql") else None
-
-    def make() -> AnyLedger:
-        if request.param == "memory":
-            return kept
-        if server is None:
-            return SqliteLedger(tmp_path / "ledger.db")
-        engine = ValkeyEngine if request.param == "valkey" else PostgresqlEngine
-        return SharedServerLedger(engine(server.url, name=name))
-
-    return make
+    if request.param == "memory":
+        kept = MemoryLedger()
+        return lambda: kept
+    if request.param == "sqlite":
+        return lambda: SqliteLedger(tmp_path / "ledger.db")
+    if request.param == "simulated":
+        return _simulated()
+    return _on(request.param, request.getfixturevalue(request.param).url)
 
 
 @pytest.fixture

@@ -248,8 +248,8 @@ async def test_a_server_that_is_away_is_unavailable_and_comes_back(tmp_path: Pat
         server.stop()
 
 
-async def test_a_ledger_that_a_newer_quietus_has_finalised_is_refused(make_shared: Make) -> None:
-    ledger = make_shared()
+async def test_a_ledger_that_a_newer_quietus_has_finalised_is_refused(make_served: Make) -> None:
+    ledger = make_served()
     await ledger.open()
     engine: Any = ledger._engine
     if isinstance(engine, ValkeyEngine):
@@ -266,4 +266,4 @@ async def test_a_ledger_that_a_newer_quietus_has_finalised_is_refused(make_share
         await ledger.head()
     await ledger.close()
     with pytest.raises(LedgerRefused, match="upgrade"):
-        await make_shared().open()
+        await make_served().open()

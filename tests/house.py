@@ -21,7 +21,8 @@ LINES_PER_FUNCTION = 60
 
 # Which parts a part may import, besides itself. A part is a package or a module right below `quietus`.
 PURE = {"core", "profiles"}
-HELD = PURE | {"ports", "key_file", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts"}
+HELD = PURE | {"ports", "key_file", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts",
+               "shown", "shown_decisions", "shown_receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
     "acts", "answers", "arrivals", "attribution", "barrier", "bypass", "collecting", "conversation_ports",
@@ -30,7 +31,7 @@ ENGINE = {
     "lineage_rounds", "marking", "messages", "order_views", "ordering", "outgoing", "owners", "prober",
     "questions", "reconciler", "recording", "release", "remedies", "repeats", "replicas", "restating",
     "roster", "rounds", "scan", "shapes", "snapshots", "snapshotter", "streams", "timetable", "trials",
-    "views", "waiting", "watched",
+    "views", "waiting", "watched", "whys",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}
@@ -42,7 +43,10 @@ LAYERS: dict[str, set[str]] = {
     "permits": {"core", "ports"},
     "key_file": set(),
     "keys": {"core", "key_file"},
-    "receipts": {"core", "keys"},
+    "shown": {"core"},
+    "shown_decisions": {"core", "shown"},
+    "shown_receipts": {"core", "shown"},
+    "receipts": {"core", "keys", "shown", "shown_receipts"},
     "metrics": {"core"},
     "logs": {"core"},
     "documents": PURE,

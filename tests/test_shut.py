@@ -14,7 +14,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.states import State
 from quietus.core.verdict import Outcome
 from quietus.legacy.faults import Faults
-from quietus.views import why
+from quietus.whys import why
 from scripts.tables import commands
 from tests.admin.desk import office
 from tests.gateway.scenes import ALICE, BOB, answering, lost, path, settle, short

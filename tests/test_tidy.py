@@ -93,7 +93,7 @@ def test_what_is_imported_is_declared() -> None:
     named = {"yaml": "pyyaml", "google": "protobuf", "jsonpath": "python-jsonpath", "yarl": "aiohttp",
              "multidict": "aiohttp", "grpc": "grpcio", "grpc_health": "grpcio-health-checking",
              "grpc_reflection": "grpcio-reflection", "prometheus_client": "prometheus-client",
-             "opentelemetry": "opentelemetry-sdk"}  # fmt: skip
+             "opentelemetry": "opentelemetry-sdk", "typing_extensions": "typing-extensions"}  # fmt: skip
     none(
         f"{module.name}:{line}: {name} is not among the dependencies of pyproject.toml"
         for module in house.modules()

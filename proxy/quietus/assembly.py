@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from quietus.arrivals import Arrivals
 from quietus.attribution import Attribution
@@ -45,6 +44,7 @@ from quietus.remedies import Remedies
 from quietus.replicas import Replicas
 from quietus.rounds import Rounds
 from quietus.shapes import Shapes, words_of
+from quietus.shown import StatusView
 from quietus.snapshotter import SnapshotLimits, Snapshotter, erased_check
 from quietus.timetable import Timetable
 from quietus.trials import Exemptions, LastLeak, TrialFault, TrialResult
@@ -117,7 +117,7 @@ class Surroundings:
     log: Log
     new_id: Callable[[], str]
     entropy: random.Random
-    status_view: Callable[[Erasure, Verdict], dict[str, Any]]
+    status_view: Callable[[Erasure, Verdict], StatusView]
     bounds: Bounds = Bounds()
     lineage: LineageLog | None = None
     """Where the lineage is written down; None: it lasts as long as the process."""

@@ -14,6 +14,7 @@ from quietus.core.gate import Gate
 from quietus.core.operations import Call, Operation
 from quietus.core.replaying import ALONE, Faced, Said, faced, names, told
 from quietus.profiles.profile import Reading
+from quietus.shown_decisions import Counts
 
 KINDS_MAX: Final = 20_000
 """Different calls that are counted apart; those of a kind that is not known by then are counted together."""
@@ -68,7 +69,7 @@ class Decided:
         """Counts a request that cannot be read in exactly one way, by the name of its problem."""
         self._faulty[problem] += 1
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self) -> Counts:
         """Everything that was counted, as JSON; the most frequent first."""
         calls = Counter(self._calls)
         for (operation, route, tenant, principal, purpose, failure, *said), count in self._plain.items():
@@ -76,7 +77,7 @@ class Decided:
             calls[call, Said(*said), False] += count
         return {
             "calls": [
-                {**told(call), "rule": said.rule, "effect": said.effect.value, "mode": said.mode.value,
+                {**told(call), "rule": said.rule, "effect": said.effect, "mode": said.mode,
                  "overridden": overridden, "count": count}
                 for (call, said, overridden), count in calls.most_common()
             ],

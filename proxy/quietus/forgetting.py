@@ -23,6 +23,7 @@ from quietus.permits import Granted, Purpose
 from quietus.ports import LedgerError, Upstream, UpstreamError
 from quietus.profiles.profile import Reading
 from quietus.recording import Measures
+from quietus.shown import StatusView
 from quietus.views import stamp
 
 STATUS_PATH = "/.well-known/quietus/erasures/"
@@ -54,7 +55,7 @@ class ForgetDesk:
         limits: DeskLimits,
         metrics: Measures,
         verdict: Callable[[Erasure], str],
-        status_view: Callable[[Erasure], dict[str, object]],
+        status_view: Callable[[Erasure], StatusView],
         retry_after: Callable[[Erasure], float],
         foreign: Callable[[Question, Reading, Reply, str], bool],
     ) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from quietus.core.erasure import Erasure
 from quietus.core.orders import Hold, Override
+from quietus.shown import HoldView, OverrideView, QuarantineView
 from quietus.views import predicate_view, stamp
 
 
-def hold_view(hold: Hold, waiting: int) -> dict[str, Any]:
+def hold_view(hold: Hold, waiting: int) -> HoldView:
     """A legal hold; `waiting` forgets are taken up when it ends."""
     return {
         "id": hold.id, "predicate": predicate_view(hold.scope), "exception": hold.exception,
@@ -18,7 +17,7 @@ def hold_view(hold: Hold, waiting: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def override_view(override: Override, now: float) -> dict[str, Any]:
+def override_view(override: Override, now: float) -> OverrideView:
     """A break-glass override, ended or not."""
     return {
         "id": override.id, "effect": override.effect, "predicate": predicate_view(override.tenant),
@@ -27,7 +26,7 @@ def override_view(override: Override, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def quarantine_view(quarantine: Erasure) -> dict[str, Any]:
+def quarantine_view(quarantine: Erasure) -> QuarantineView:
     """A scope that people have quarantined."""
     return {
         "id": quarantine.id, "predicate": predicate_view(quarantine.predicate),

@@ -12,12 +12,14 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from quietus.core.events import Event, EventType
 from quietus.keys import Keyring
+from quietus.shown import ErasureView, OverrideView
+from quietus.shown_receipts import ActView, DemandView, DocumentView, ReceiptView, ResultView, UnsignedReceipt
 
-TYPE: Final = "quietus.receipt/1"
+TYPE: Final[Literal["quietus.receipt/1"]] = "quietus.receipt/1"
 ACTS_SHOWN: Final = 200
 """Acts of people in one receipt; how many more there were is told."""
 COMMITTED: Final = b"quietus/commitment/1\0"
@@ -49,7 +51,7 @@ class Circumstances:
     """Name and SHA-256 of the profile in force."""
     policy: tuple[str, str]
     version: str
-    overrides: Sequence[Mapping[str, Any]] = ()
+    overrides: Sequence[OverrideView] = ()
     """Break-glass overrides whose time overlaps the erasure's."""
     bypasses: Mapping[str, int] | None = None
     """By cause, calls that were let through undecided since `running_since`."""
@@ -64,7 +66,7 @@ class History:
     count: int = 0
     last_number: int = 0
     last_hash: str = ""
-    acts: list[dict[str, Any]] = field(default_factory=list)
+    acts: list[ActView] = field(default_factory=list)
     omitted: int = 0
     profile: str = ""
     policy: str = ""
@@ -86,11 +88,11 @@ class History:
 
 
 def issue(
-    view: Mapping[str, Any], commitment: str, history: History, around: Circumstances, keyring: Keyring
-) -> dict[str, Any]:
+    view: ErasureView, commitment: str, history: History, around: Circumstances, keyring: Keyring
+) -> ReceiptView:
     """The signed receipt of an erasure from its view (`views.erasure_view`)."""
     exposure = view["exposure_seconds"]
-    receipt: dict[str, Any] = {
+    said: UnsignedReceipt = {
         "type": TYPE,
         "erasure": view["id"],
         "store": view["store"],
@@ -99,45 +101,58 @@ def issue(
         "chain": {"head": around.chain_head, "incarnation": around.incarnation},
         "about": {"commitment": commitment or None, "dimensions": sorted(view["predicate"]),
                   "predicate": view["predicate"]},
-        "demand": {name: view[name] for name in _DEMAND},
-        "result": {name: view[name] for name in _RESULT},
+        "demand": _demand(view),
+        "result": _result(view),
         "times": {"acknowledged_at": view["acknowledged_at"], "settled_at": view["settled_at"],
                   "exposure_ms": None if exposure is None else round(exposure * 1000)},
-        "surfaces": [dict(surface) for surface in view["surfaces"]],
+        "surfaces": list(view["surfaces"]),
         "not_checked": [
             {"name": s["name"], "outcome": s["outcome"], "reason": s["reason"]}
             for s in view["surfaces"] if s["outcome"] in _NOT_SHOWN
         ],
-        "lineage": dict(view["lineage"]),
+        "lineage": view["lineage"],
         "claim": view["claim"],
         "calls": {"client": view["client_calls"], "upstream": view["upstream_calls"],
                   "remedies": view["remedies"]},
         "events": {"count": history.count, "last": history.last_number, "hash": history.last_hash},
         "acts": list(history.acts),
         "acts_omitted": history.omitted,
-        "overrides": [dict(override) for override in around.overrides],
+        "overrides": list(around.overrides),
         "bypasses": {"since": around.running_since, "counts": dict(around.bypasses or {})},
         "profile": _document(around.profile, history.profile),
         "policy": _document(around.policy, history.policy),
         "issuer": {"product": "quietus", "version": around.version},
         "limits": list(LIMITS),
     }  # fmt: skip
-    receipt["signature"] = {"algorithm": "Ed25519", "key": keyring.signing_id}
-    receipt["signature"]["value"] = keyring.sign("receipt", canonical(receipt)).hex()
-    return receipt
+    by = {"algorithm": "Ed25519", "key": keyring.signing_id}
+    value = keyring.sign("receipt", canonical({**said, "signature": by})).hex()
+    return {**said, "signature": {"algorithm": "Ed25519", "key": keyring.signing_id, "value": value}}
 
 
-def _document(now: tuple[str, str], at_request: str) -> dict[str, Any]:
+def _document(now: tuple[str, str], at_request: str) -> DocumentView:
     return {"name": now[0], "sha256": now[1], "at_request": at_request or None}
 
 
-_DEMAND: Final = ("basis", "reference", "received_at", "requested_at", "due_at")
-_RESULT: Final = (
-    "state", "verdict", "reason", "policy_phase", "read_phase", "may_assert_erasure",
-    "may_assert_non_recallability", "through", "missing_for_compliant", "overdue", "held", "suppressed",
-    "primary_removed", "reconstruction_paths_severed", "effective_non_recoverability", "access_paths",
-    "epochs", "why",
-)  # fmt: skip
+def _demand(view: ErasureView) -> DemandView:
+    return {
+        "basis": view["basis"], "reference": view["reference"], "received_at": view["received_at"],
+        "requested_at": view["requested_at"], "due_at": view["due_at"],
+    }  # fmt: skip
+
+
+def _result(view: ErasureView) -> ResultView:
+    return {
+        "state": view["state"], "verdict": view["verdict"], "reason": view["reason"],
+        "policy_phase": view["policy_phase"], "read_phase": view["read_phase"],
+        "may_assert_erasure": view["may_assert_erasure"],
+        "may_assert_non_recallability": view["may_assert_non_recallability"],
+        "through": view["through"], "missing_for_compliant": view["missing_for_compliant"],
+        "overdue": view["overdue"], "held": view["held"], "suppressed": view["suppressed"],
+        "primary_removed": view["primary_removed"],
+        "reconstruction_paths_severed": view["reconstruction_paths_severed"],
+        "effective_non_recoverability": view["effective_non_recoverability"],
+        "access_paths": view["access_paths"], "epochs": view["epochs"], "why": view["why"],
+    }  # fmt: skip
 
 
 def canonical(value: Any) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from quietus.core.exchange import Request
 from quietus.profiles.profile import Profile
+from quietus.shown import ShapeView
 
 SHAPES = 500
 """Shapes remembered; at the bound the one seen longest ago goes."""
@@ -28,7 +29,7 @@ class Shapes:
         if len(self._seen) > SHAPES:
             self._seen.popitem(last=False)
 
-    def listed(self) -> list[dict[str, object]]:
+    def listed(self) -> list[ShapeView]:
         """The shapes with their counts, the newest last."""
         return [{"shape": shape, "count": count} for shape, count in self._seen.items()]
 

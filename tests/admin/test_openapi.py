@@ -17,11 +17,12 @@ from hypothesis import HealthCheck, Phase, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from quietus.admin.openapi import described
+from quietus.admin.routes import ROUTES
 from quietus.admin.tokens import Role
 from quietus.core.states import State
 from tests.admin.desk import WatchedClock, bearer, office
 
-SCHEMA = schemathesis.openapi.from_dict(described())
+SCHEMA = schemathesis.openapi.from_dict(described(ROUTES))
 
 MEANS_MORE = {
     "POST /v1/erasures": "exactly one of subject, keys and path; no name in a reference; no date ahead",

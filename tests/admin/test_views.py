@@ -9,7 +9,8 @@ import pytest
 from quietus.core.events import EventType
 from quietus.core.states import State
 from quietus.core.verdict import verdict_of
-from quietus.views import Declared, erasure_view, event_view, span, status_view, why
+from quietus.views import Declared, erasure_view, event_view, status_view
+from quietus.whys import span, why
 from tests.admin.desk import opened
 
 FIELDS = """

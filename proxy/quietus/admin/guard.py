@@ -6,22 +6,24 @@ import ipaddress
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, NotRequired
 from urllib.parse import urlsplit
 
 import structlog
 from aiohttp import web
+from typing_extensions import TypedDict
 
 from quietus.acts import BadAct, NoSuchErasure
 from quietus.admin.office import OFFICE, Office
 from quietus.admin.reviews import GROUP, RESOURCE, NoRole, ReviewsAway
-from quietus.admin.tokens import Identity, Role
+from quietus.admin.tokens import Identity
 from quietus.core.events import Draft, EventType
 from quietus.core.problems import PROBLEMS
 from quietus.core.states import WrongState
 from quietus.forgets import HeldBack
 from quietus.ordering import NoSuchOrder
 from quietus.ports import Conflict, LedgerError
+from quietus.shown import shown
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 IDENTITY: Final = web.RequestKey("identity", Identity)
@@ -29,6 +31,20 @@ REFUSALS_A_MINUTE: Final = 30
 """Refused acts that are written to the ledger; the rest is only logged, so that nobody can fill it."""
 
 _log = structlog.get_logger("quietus.admin")
+
+
+@shown
+class Problem(TypedDict):
+    """Why a request was refused (RFC 9457). It quotes nothing of the request."""
+
+    type: str
+    """`urn:quietus:problem:` and the problem's name."""
+    title: str
+    status: int
+    detail: NotRequired[str]
+    """What to do about it, where more is to be said than the title does."""
+    reason: NotRequired[str]
+    """The machine-readable reason, where one is known."""
 
 
 class Refused(Exception):
@@ -44,7 +60,7 @@ class Refused(Exception):
 def problem(name: str, detail: str = "", status: int | None = None) -> web.Response:
     """A problem as an answer."""
     kind = PROBLEMS[name]
-    body: dict[str, Any] = {"type": kind.type, "title": kind.title, "status": status or kind.status}
+    body: Problem = {"type": kind.type, "title": kind.title, "status": status or kind.status}
     if detail:
         body["detail"] = detail
     if kind.reason.value:
@@ -99,20 +115,6 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         _log.error("internal_error", exc_info=error)
         answer = problem("internal")
     return _closed(answer)
-
-
-def require(role: Role) -> Callable[[Handler], Handler]:
-    """Lets only tokens of that role, or of a higher one, at a route."""
-
-    def around(handler: Handler) -> Handler:
-        async def checked(request: web.Request) -> web.StreamResponse:
-            if request[IDENTITY].role < role:
-                raise Refused("forbidden", f"needs the role {role.name.lower()}")
-            return await handler(request)
-
-        return checked
-
-    return around
 
 
 async def body_of(request: web.Request) -> dict[str, Any]:

@@ -2,22 +2,65 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any, Literal
+
 from aiohttp import web
+from typing_extensions import TypedDict
 
 from quietus.admin.office import OFFICE
+from quietus.admin.route import Answer, Exposition, Route, Unready, served
 from quietus.assembly import Parts
 from quietus.erasures import Erasures
 from quietus.metrics import Metrics
+from quietus.shown import shown
 
-TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
-
-async def healthz(_request: web.Request) -> web.StreamResponse:
+@shown
+class Healthy(TypedDict):
     """The process answers."""
-    return web.json_response({"status": "ok"})
+
+    status: Literal["ok"]
 
 
-async def readyz(request: web.Request) -> web.StreamResponse:
+@shown
+class Ready(TypedDict):
+    """Calls are decided."""
+
+    status: Literal["ready"]
+    epoch: int
+    """The gate epoch."""
+
+
+@shown
+class NotReady(TypedDict):
+    """Calls are not decided, or forgets cannot go on."""
+
+    status: Literal["closed", "full"]
+    cause: str
+
+
+@shown
+class Started(TypedDict):
+    """Whether the ledger is loaded."""
+
+    status: Literal["started", "loading"]
+
+
+@shown
+class VersionView(TypedDict):
+    """What runs."""
+
+    version: str
+    api: Literal["quietus/v1"]
+
+
+async def healthz(_request: web.Request) -> Healthy:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+async def readyz(request: web.Request) -> Answer[Ready] | Unready[NotReady]:
     """Whether calls are decided and forgets can go on.
 
     Not before the ledger is read, nor while the gate is shut for everything, nor on a full disk.
@@ -25,24 +68,32 @@ async def readyz(request: web.Request) -> web.StreamResponse:
     return _standing(request.app[OFFICE].erasures)
 
 
-def _standing(erasures: Erasures) -> web.Response:
+def _standing(erasures: Erasures) -> Answer[Ready] | Unready[NotReady]:
     cause = erasures.closed_cause if erasures.loaded else erasures.closed_cause or "loading"
+    shut: NotReady
     if cause is not None:
-        return web.json_response({"status": "closed", "cause": cause}, status=503)
+        shut = {"status": "closed", "cause": cause}
+        return Unready(shut)
     if erasures.ledger.full:
-        return web.json_response({"status": "full", "cause": "ledger_full"}, status=503)
-    return web.json_response({"status": "ready", "epoch": erasures.gate.epoch})
+        shut = {"status": "full", "cause": "ledger_full"}
+        return Unready(shut)
+    return Answer({"status": "ready", "epoch": erasures.gate.epoch})
 
 
-async def metrics(request: web.Request) -> web.StreamResponse:
+async def metrics(request: web.Request) -> Exposition:
     """Prometheus's text format."""
-    office = request.app[OFFICE]
-    return web.Response(body=office.metrics.render(), headers={"Content-Type": TEXT})
+    return Exposition(request.app[OFFICE].metrics.render().decode())
 
 
-async def version(request: web.Request) -> web.StreamResponse:
+async def version(request: web.Request) -> VersionView:
     """What runs."""
-    return web.json_response({"version": request.app[OFFICE].version, "api": "quietus/v1"})
+    return {"version": request.app[OFFICE].version, "api": "quietus/v1"}
+
+
+async def document(request: web.Request) -> dict[str, Any]:
+    """This document."""
+    # Half a second of work, once: calls to the store go on meanwhile.
+    return await asyncio.to_thread(request.app[OFFICE].described)
 
 
 def build_probes(parts: Parts) -> web.Application:
@@ -53,30 +104,30 @@ def build_probes(parts: Parts) -> web.Application:
     """
     app = web.Application()
     app[OFFICE_PARTS] = parts
-    app.router.add_get("/startupz", _startupz)
-    app.router.add_get("/healthz", healthz)
-    app.router.add_get("/readyz", _readyz)
+    for path, handler in (("/startupz", _startupz), ("/healthz", healthz), ("/readyz", _readyz)):
+        app.router.add_get(path, served(Route("GET", path, handler)))
     return app
 
 
 def build_metrics(families: Metrics) -> web.Application:
     """The listener for Prometheus: `/metrics`, and nothing else."""
 
-    async def page(_request: web.Request) -> web.StreamResponse:
-        return web.Response(body=families.render(), headers={"Content-Type": TEXT})
+    async def page(_request: web.Request) -> Exposition:
+        return Exposition(families.render().decode())
 
     app = web.Application()
-    app.router.add_get("/metrics", page)
+    app.router.add_get("/metrics", served(Route("GET", "/metrics", page)))
     return app
 
 
 OFFICE_PARTS = web.AppKey("parts", Parts)
 
 
-async def _startupz(request: web.Request) -> web.StreamResponse:
-    loaded = request.app[OFFICE_PARTS].erasures.loaded
-    return web.json_response({"status": "started" if loaded else "loading"}, status=200 if loaded else 503)
+async def _startupz(request: web.Request) -> Answer[Started] | Unready[Started]:
+    if request.app[OFFICE_PARTS].erasures.loaded:
+        return Answer({"status": "started"})
+    return Unready({"status": "loading"})
 
 
-async def _readyz(request: web.Request) -> web.StreamResponse:
+async def _readyz(request: web.Request) -> Answer[Ready] | Unready[NotReady]:
     return _standing(request.app[OFFICE_PARTS].erasures)

@@ -21,6 +21,7 @@ from quietus.erasures import Erasures
 from quietus.metrics import Metrics
 from quietus.ordering import Ordering
 from quietus.ports import Clock
+from quietus.shown import ErasureView, ShapeView
 from quietus.views import Declared, erasure_view
 
 
@@ -47,13 +48,15 @@ class Office:
     clock: Clock
     verdict: Callable[[Erasure], Verdict]
     declared: Callable[[], Iterable[Declared]]
-    unmapped: Callable[[], list[dict[str, Any]]]
+    unmapped: Callable[[], list[ShapeView]]
     decided: Decided
     client_calls: Mapping[str, int]
     """How often clients have asked for each erasure since the process began, where it was more than once."""
     hosts: frozenset[str]
     version: str
     refusals: Allowance
+    described: Callable[[], dict[str, Any]]
+    """The OpenAPI document of this API."""
     reviews: Reviews | None = None
     """Kubernetes, where it says who is who beside the tokens."""
 
@@ -68,7 +71,7 @@ class Office:
         """Whether the policy in force only observes."""
         return self.active.policy.mode is Mode.OBSERVE
 
-    def view(self, erasure: Erasure) -> dict[str, Any]:
+    def view(self, erasure: Erasure) -> ErasureView:
         """The JSON of an erasure."""
         asked = max(erasure.client_calls, self.client_calls.get(erasure.id, 1))
         counted = replace(erasure, client_calls=asked)

@@ -1,227 +1,180 @@
-"""The OpenAPI description of the admin API, at `/openapi.json`."""
+"""The OpenAPI description of the admin API, made of its routes and of the types of their handlers."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final, Literal, get_args, get_origin
 
-from aiohttp import web
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
 
-from quietus.acts import REASON_MAX
-from quietus.admin.acting import INCARNATION_MAX
-from quietus.core.policy import UNSETTLED_WORD
-from quietus.core.scope import DIMENSIONS
-from quietus.core.states import State
-from quietus.core.verdict import Word
+from quietus.admin.guard import Problem
+from quietus.admin.route import ID, Answer, Route, Text, typed
+from quietus.core.problems import PROBLEMS
 
-_ANY: Final = {"type": "string"}
-_STRING: Final = {"type": "string", "minLength": 1}
-_WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 10**18 - 1}
-_NUMBER: Final = {"type": "string", "pattern": "^[0-9]{1,18}$"}
+Mode = Literal["validation", "serialization"]
+Schema = dict[str, Any]
 
-
-def _query(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "schema": schema, "description": text}
-
-
-def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    free = {name: {"anyOf": [schema, {"type": "null"}]} for name, schema in (optional or {}).items()}
-    return {
-        "type": "object",
-        "properties": {**required, **free},
-        "required": list(required),
-        "additionalProperties": False,
-    }
+_JSON: Final = "application/json"
+_ALWAYS: Final = {403: ("forbidden",), 421: ("forbidden",), 500: ("internal",)}
+"""A foreign origin, a host that is not known here, and a fault of our own."""
+_GUARDED: Final = {401: ("unauthenticated",), 503: ("ledger-unavailable", "reviews-unavailable")}
+_TAKES: Final = {400: ("malformed-request",)}
+_TAKES_BODY: Final = {413: ("too-large",), 415: ("malformed-request",)}
 
 
-def _answers(
-    status: str, text: str, schema: dict[str, Any], kind: str = "application/json"
-) -> dict[str, Any]:
-    problems = {"$ref": "#/components/responses/Problem"}
-    return {status: {"description": text, "content": {kind: {"schema": schema}}}, "default": problems}
+class _Untitled(GenerateJsonSchema):
+    """Without the titles that are the names once more."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
 
 
-def _operation(
-    summary: str,
-    answers: dict[str, Any],
-    parameters: list[dict[str, Any]] | None = None,
-    body: dict[str, Any] | None = None,
-    role: str | None = "viewer",
-) -> dict[str, Any]:
-    made: dict[str, Any] = {"summary": summary, "responses": answers}
-    if parameters:
-        made["parameters"] = parameters
-    if body is not None:
-        content = {"application/json": {"schema": body}}
-        made["requestBody"] = {"required": bool(body["required"]), "content": content}
-    if role is None:
-        made["security"] = []
-    else:
-        made["description"] = f"Needs the role {role}."
-    return made
-
-
-_ID: Final = {"name": "id", "in": "path", "required": True,
-              "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"}}  # fmt: skip
-_ERASURE: Final = {"$ref": "#/components/schemas/Erasure"}
-_NEXT: Final = {"type": ["string", "null"]}
-_LIST: Final = _object({"erasures": {"type": "array", "items": _ERASURE}, "next": _NEXT})
-_EVENTS: Final = _object({"events": {"type": "array", "items": {"type": "object"}}, "next": _NEXT})
-_STATE: Final = {"type": "string", "enum": [s.value for s in State]}
-_BECAUSE: Final = {"type": "string", "pattern": "\\S", "maxLength": REASON_MAX}
-_REASON: Final = _object({"reason": _BECAUSE})
-
-
-def _act(name: str, text: str, status: str) -> dict[str, Any]:
-    body = _object({}, {"reason": _BECAUSE}) if name == "verify" else _REASON
-    answers = _answers(status, "The erasure after it.", _ERASURE)
-    return {"post": _operation(text, answers, [_ID], body, "operator")}
-
-
-def _open(text: str, kind: str = "application/json") -> dict[str, Any]:
-    schema = {"type": "object"} if kind == "application/json" else _ANY
-    return {"get": _operation(text, _answers("200", "As it is.", schema, kind), role=None)}
-
-
-_ONE: Final = "|".join([*(s.value for s in State), UNSETTLED_WORD])
-_WANTED: Final = {"type": "string", "pattern": f"^({_ONE})(,({_ONE}))*$"}
-_FILTERS: Final = [
-    _query("state", _WANTED, "one state, several with commas, or unsettled"),
-    _query("verdict", {"type": "string", "enum": [w.value for w in Word]}, "one verdict"),
-    _query("subject", _ANY, "the raw subject; it is hashed and kept nowhere"),
-    _query("tenant", _ANY, "the raw tenant"),
-    _query("limit", _WHOLE, "of a page"),
-    _query("cursor", _NUMBER, "`next` of the page before"),
-]
-_FROM: Final = _query("after", _WHOLE, "number of the last event that is known")
-_READMISSION: Final = _object(
-    {"subject": _STRING, "reason": _BECAUSE},
-    {"tenant": _STRING, "old_content": {"type": "string", "enum": ["refuse", "allow_own"]}},
-)
-_NAMES: Final = {"oneOf": [_STRING, {"type": "array", "items": _STRING, "minItems": 1}]}
-_EPOCH: Final = {"type": "integer", "minimum": 0, "maximum": (1 << 63) - 1}
-_SIGNAL: Final = _object(
-    {"kind": {"type": "string", "enum": ["compaction_complete", "epoch"]}, "epoch": _EPOCH},
-    {"incarnation": {**_BECAUSE, "maxLength": INCARNATION_MAX},
-     "scope": _object({}, dict.fromkeys(DIMENSIONS, _NAMES))},
-)  # fmt: skip
-_SCOPE: Final = {"subject": _NAMES, "keys": _NAMES, "path": _NAMES, "tenant": _STRING, "purposes": _NAMES}
-_DEMAND: Final = _object({}, {
-    "subject": _NAMES, "keys": _NAMES, "path": _STRING, "tenant": _STRING, "purposes": _NAMES,
-    "aliases": _NAMES, "basis": _STRING, "reference": _STRING,
-    "received_at": {"type": "string", "format": "date-time"},
-    "capture": {"type": "object", "additionalProperties": _STRING},
-})  # fmt: skip
-_NAMED: Final = [{"required": [name], "properties": {name: schema}} for name, schema in _SCOPE.items()]
-"""A scope names something: nothing that is asked for may be null."""
-_HOLD: Final = _object(
-    {"exception": _STRING, "until": {"type": "string", "format": "date-time"}, "reason": _BECAUSE}, _SCOPE
-)
-_QUARANTINE: Final = {**_object({"reason": _BECAUSE}, _SCOPE), "anyOf": _NAMED}
-_OVERRIDE: Final = _object(
-    {"effect": {"type": "string", "enum": ["annotate"]}, "for": _STRING, "reason": _BECAUSE},
-    {"tenant": _STRING},
-)
-
-
-def _orders(name: str, one: str, body: dict[str, Any], role: str) -> dict[str, Any]:
-    """The routes of one kind of standing orders."""
-    path = f"/v1/{name}"
-    listed = _object({name: {"type": "array", "items": {"type": "object"}}, "next": _NEXT})
-    gone = {"204": {"description": "It stands no more."},
-            "default": {"$ref": "#/components/responses/Problem"}}
-    return {
-        path: {
-            "get": _operation(f"List {name}", _answers("200", "Those that are known.", listed)),
-            "post": _operation(f"Place a {one}", _answers("201", "It stands.", {"type": "object"}),
-                               body=body, role=role),
-            "delete": _operation(f"End a {one}", gone, body=_object({"id": _STRING, "reason": _BECAUSE}),
-                                 role=role),
-        },
-        f"{path}/{{id}}": {"delete": _operation(f"End a {one}", gone, [_ID], _REASON, role)},
-    }  # fmt: skip
-
-
-def _receipts() -> dict[str, Any]:
-    return {
-        "/v1/erasures/{id}:extend": {"post": _operation(
-            "Extend its legal period, once", _answers("200", "The erasure after it.", _ERASURE), [_ID],
-            _REASON, "privacy")},
-        "/v1/erasures/{id}/receipt": {"get": _operation(
-            "Its signed receipt; with `Accept: text/html` a page",
-            _answers("200", "The receipt.", {"type": "object"}), [_ID], role="privacy")},
-        "/v1/erasures/{id}/receipt/salt": {"get": _operation(
-            "What proves whom the receipt is about",
-            _answers("200", "The salt.", _object({"salt": _STRING})), [_ID], role="privacy")},
-    }  # fmt: skip
-
-
-def _paths() -> dict[str, Any]:
-    return {
-        **_receipts(),
-        **_orders("holds", "hold", {**_HOLD, "anyOf": _NAMED}, "privacy"),
-        **_orders("overrides", "override", _OVERRIDE, "operator"),
-        **_orders("quarantines", "quarantine", _QUARANTINE, "operator"),
-        "/v1/erasures": {
-            "get": _operation("List", _answers("200", "A page.", _LIST), _FILTERS),
-            "post": _operation("Demand an erasure", {
-                **_answers("200", "It stands already.", _ERASURE),
-                **_answers("201", "The gate is shut.", _ERASURE)},
-                               body=_DEMAND, role="privacy"),
-        },
-        "/v1/erasures/{id}": {"get": _operation(
-            "Show", _answers("200", "The erasure.", _ERASURE),
-            [_ID, _query("wait", _WHOLE, "seconds to wait for a change")])},
-        "/v1/erasures/{id}/events": {"get": _operation(
-            "Its events", _answers("200", "A page.", _EVENTS),
-            [_ID, _FROM, _query("limit", _WHOLE, "of a page")])},
-        "/v1/erasures/{id}:verify": _act("verify", "Probe now", "202"),
-        "/v1/erasures/{id}:retry": _act("retry", "Wait anew, with a new bound", "202"),
-        "/v1/erasures/{id}:release": _act("release", "Lift the restriction, unproven", "200"),
-        "/v1/erasures/{id}:escalate": _act("escalate", "Say that people have taken it up", "200"),
-        "/v1/subjects:readmit": {"post": _operation(
-            "Let a subject write again", _answers("200", "What changed.", {"type": "object"}),
-            body=_READMISSION, role="privacy")},
-        "/v1/signals": {"post": _operation(
-            "The store's background work is done", _answers("202", "What it spoke for.", {"type": "object"}),
-            body=_SIGNAL, role="operator")},
-        "/v1/unmapped": {"get": _operation(
-            "Routes that nobody described", _answers("200", "Shapes.", {"type": "object"}))},
-        "/v1/decisions": {"get": _operation(
-            "What was decided, by what policies look at", _answers("200", "Counts.", {"type": "object"}),
-            role="operator")},
-        "/v1/audit": {"get": _operation(
-            "The ledger", _answers("200", "JSON lines", _ANY, "application/x-ndjson"),
-            [_FROM, _query("limit", _WHOLE, "lines")])},
-        "/healthz": _open("The process answers"),
-        "/readyz": _open("Calls are decided"),
-        "/metrics": _open("Prometheus's text format", "text/plain"),
-        "/version": _open("What runs"),
-        "/openapi.json": _open("This document"),
-    }  # fmt: skip
-
-
-def described() -> dict[str, Any]:
-    """The document."""
+@cache
+def described(routes: tuple[Route, ...]) -> Schema:
+    """The document of these routes."""
+    parts = _parts(routes)
+    paths: Schema = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, parts)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Quietus admin API", "version": "1"},
         "security": [{"token": []}],
-        "paths": _paths(),
+        "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "responses": {"Problem": {
-                "description": "RFC 9457",
-                "content": {"application/problem+json": {"schema": {"type": "object"}}},
-            }},
-            "schemas": {"Erasure": {
-                "type": "object",
-                "properties": {"id": _STRING, "state": _STATE, "why": _STRING},
-                "required": ["id", "state", "verdict", "why"],
-            }},
+            "schemas": parts.definitions,
         },
-    }  # fmt: skip
+    }
 
 
-async def document(_request: web.Request) -> web.StreamResponse:
-    """The document, as JSON."""
-    return web.json_response(described())
+class _Parts:
+    """The schema of every type that a route names: a reference, and what it refers to."""
+
+    def __init__(self, types: Iterable[tuple[Any, Mode]]) -> None:
+        wanted = [(str(kind), mode, TypeAdapter(kind)) for kind, mode in dict.fromkeys(types)]
+        self._found, told = TypeAdapter.json_schemas(
+            wanted, ref_template="#/components/schemas/{model}", schema_generator=_Untitled
+        )
+        self.definitions: Schema = dict(sorted(told.get("$defs", {}).items()))
+
+    def of(self, kind: Any, mode: Mode) -> Schema:
+        """The schema of a type as it is sent (validation) or answered (serialization)."""
+        return dict(self._found[str(kind), mode])
+
+    def whole(self, kind: Any) -> Schema:
+        """The same, with what it refers to in its place."""
+        schema = self.of(kind, "validation")
+        name = schema.get("$ref", "").rpartition("/")[2]
+        return dict(self.definitions[name]) if name else schema
+
+
+def _parts(routes: Iterable[Route]) -> _Parts:
+    def named() -> Iterator[tuple[Any, Mode]]:
+        yield Problem, "serialization"
+        for route in routes:
+            its = typed(route.handler)
+            for asked in (its.query, its.body):
+                if asked is not None:
+                    yield asked, "validation"
+            for answer in its.answers:
+                _, _, kind = _answer(answer)
+                if kind is not None:
+                    yield kind, "serialization"
+
+    return _Parts(named())
+
+
+def _answer(given: Any) -> tuple[int, str, Any]:
+    """The status, the media type and the type of the document of one thing that a handler may return."""
+    kind = get_origin(given) or given
+    if given is type(None):
+        return 204, "", None
+    if isinstance(kind, type) and issubclass(kind, Text):
+        return 200, kind.media, str
+    if isinstance(kind, type) and issubclass(kind, Answer):
+        return kind.status, _JSON, get_args(given)[0]
+    return 200, _JSON, given
+
+
+def _operation(route: Route, parts: _Parts) -> Schema:
+    its = typed(route.handler)
+    summary, _, more = (inspect.getdoc(route.handler) or route.path).partition("\n\n")
+    made: Schema = {"summary": " ".join(summary.split()).rstrip("."), "responses": _responses(route, parts)}
+    said = [" ".join(more.split())] if more else []
+    if route.role is None:
+        made["security"] = []
+    else:
+        said.append(f"Needs the role {route.role.name.lower()}.")
+    if said:
+        made["description"] = " ".join(said)
+    parameters = [_ID] if "{id}" in route.path else []
+    if its.query is not None:
+        parameters += list(_parameters(parts.whole(its.query)))
+        parts.definitions.pop(its.query.__name__, None)
+    if parameters:
+        made["parameters"] = parameters
+    if its.body is not None:
+        needed = any(field.is_required() for field in its.body.model_fields.values())
+        schema = parts.of(its.body, "validation")
+        made["requestBody"] = {"required": needed, "content": {_JSON: {"schema": schema}}}
+    return made
+
+
+_ID: Final = {"name": "id", "in": "path", "required": True,
+              "schema": {"type": "string", "pattern": f"^{ID}$"}}  # fmt: skip
+
+
+def _parameters(query: Schema) -> Iterator[Schema]:
+    for name, schema in query["properties"].items():
+        known = {word: value for word, value in schema.items() if word not in ("description", "anyOf")}
+        options = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+        if options:  # in a query nothing is null: it is there or not
+            known.pop("default", None)
+            known |= options[0]
+        yield {"name": name, "in": "query", "schema": known, "description": schema["description"]}
+
+
+def _responses(route: Route, parts: _Parts) -> Schema:
+    found: dict[int, Schema] = {}
+    for given in typed(route.handler).answers:
+        status, media, kind = _answer(given)
+        answer = found.setdefault(status, {"description": _said(kind)})
+        if kind is not None:
+            answer.setdefault("content", {})[media] = {"schema": parts.of(kind, "serialization")}
+    problem = {"application/problem+json": {"schema": parts.of(Problem, "serialization")}}
+    for status, names in sorted(_problems(route).items()):
+        told = "; ".join(f"{name}: {PROBLEMS[name].title}" for name in names)
+        answer = found.setdefault(status, {"description": told})
+        answer.setdefault("content", {}).update(problem)
+    return {str(status): found[status] for status in sorted(found)}
+
+
+def _said(kind: Any) -> str:
+    if kind is None:
+        return "It is done."
+    told = "" if kind in (str, dict) or get_origin(kind) else inspect.getdoc(kind) or ""
+    return " ".join(told.partition("\n\n")[0].split()) or "As it is."
+
+
+def _problems(route: Route) -> dict[int, tuple[str, ...]]:
+    """The names of the problems that a route may answer with, by their status."""
+    its = typed(route.handler)
+    known: list[Mapping[int, tuple[str, ...]]] = [_ALWAYS]
+    if route.role is not None:
+        known.append(_GUARDED)
+    if "{id}" in route.path:
+        known.append({404: ("not-found",)})
+    if its.query is not None or its.body is not None:
+        known.append(_TAKES)
+    if its.body is not None:
+        known.append(_TAKES_BODY)
+    known += [{PROBLEMS[name].status: (name,)} for name in route.may]
+    found: dict[int, tuple[str, ...]] = {}
+    for one in known:
+        for status, names in one.items():
+            found[status] = tuple(dict.fromkeys((*found.get(status, ()), *names)))
+    return found

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
 from string import Template
 from typing import Any, Final
+
+from quietus.shown_receipts import ReceiptView
 
 _SAYS: Final = {
     "compliant": "Everything that was declared was looked at and found clean.",
@@ -37,7 +39,7 @@ th{font-weight:600}code{word-break:break-all}.word{font-size:1.4rem;font-weight:
 """)
 
 
-def page(receipt: Mapping[str, Any]) -> str:
+def page(receipt: ReceiptView) -> str:
     """The page of a signed receipt. Nothing in it is taken for mark-up."""
     result, demand, times = receipt["result"], receipt["demand"], receipt["times"]
     exposure = times["exposure_ms"]

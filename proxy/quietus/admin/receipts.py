@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from aiohttp import web
+from typing_extensions import TypedDict
 
-from quietus.admin.guard import Refused, require
+from quietus.admin.guard import Refused
 from quietus.admin.office import OFFICE, Office
 from quietus.admin.reading import found
 from quietus.admin.receipt_page import page
-from quietus.admin.tokens import Role
+from quietus.admin.route import Page
 from quietus.core.erasure import Erasure
 from quietus.core.scope import overlaps
 from quietus.order_views import override_view
 from quietus.receipts import Circumstances, History, issue
+from quietus.shown import shown
+from quietus.shown_receipts import ReceiptView
 from quietus.views import stamp
 
 
-@require(Role.PRIVACY)
-async def receipt(request: web.Request) -> web.StreamResponse:
-    """`GET /v1/erasures/{id}/receipt`: signed JSON; with `Accept: text/html` the same for people to read."""
+@shown
+class SaltView(TypedDict):
+    """What proves, together with the name, whom the receipts of an erasure are about."""
+
+    salt: str
+
+
+async def receipt(request: web.Request) -> ReceiptView | Page:
+    """Its signed receipt; with `Accept: text/html` the same for people to read."""
     office = request.app[OFFICE]
     erasure = found(request)
     if erasure.dossier.observed or office.observing():
         raise Refused("wrong-state", "observe mode withholds nothing, and so it gives no receipts")
     signed = await receipt_of(office, erasure)
-    if "text/html" in request.headers.get("Accept", ""):
-        answer = web.Response(text=page(signed), content_type="text/html", charset="utf-8")
-        answer.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-        return answer
-    return web.json_response(signed)
+    return Page(page(signed)) if "text/html" in request.headers.get("Accept", "") else signed
 
 
-@require(Role.PRIVACY)
-async def salt(request: web.Request) -> web.StreamResponse:
-    """`GET /v1/erasures/{id}/receipt/salt`: who has it and the name can prove whom the receipt is about."""
+async def salt(request: web.Request) -> SaltView:
+    """What proves whom the receipt is about, to whoever has the name."""
     keyring = request.app[OFFICE].erasures.keyring
-    return web.json_response({"salt": keyring.salt(found(request).id).hex()})
+    return {"salt": keyring.salt(found(request).id).hex()}
 
 
-async def receipt_of(office: Office, erasure: Erasure) -> dict[str, Any]:
+async def receipt_of(office: Office, erasure: Erasure) -> ReceiptView:
     """The receipt of an erasure as it stands now."""
     now = office.clock.now()
     history = History(stamp)
@@ -54,7 +56,7 @@ async def receipt_of(office: Office, erasure: Erasure) -> dict[str, Any]:
         if override.during(erasure.requested_at, now) and overlaps(override.tenant, erasure.predicate)
     ]
     around = Circumstances(
-        issued_at=stamp(now) or "",
+        issued_at=stamp(now),
         sequence=head.number,
         chain_head=head.hash,
         incarnation=head.incarnation,
@@ -63,7 +65,7 @@ async def receipt_of(office: Office, erasure: Erasure) -> dict[str, Any]:
         version=office.version,
         overrides=overrides,
         bypasses=office.metrics.bypasses(),
-        running_since=stamp(office.started_at) or "",
+        running_since=stamp(office.started_at),
     )
     view = office.view(office.erasures.gate.erasures[erasure.id])
     return issue(view, erasure.dossier.commitment, history, around, office.erasures.keyring)

@@ -14,10 +14,13 @@ from aiohttp import web
 
 from quietus.acts import Acts
 from quietus.adapters.api_server import ApiServer
-from quietus.admin import acting, demanding, health, openapi, ordering, reading, receipts
-from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, Handler, guard
+from quietus.admin import health
+from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, guard
 from quietus.admin.office import OFFICE, Office
+from quietus.admin.openapi import described
 from quietus.admin.reviews import Reviews
+from quietus.admin.route import served
+from quietus.admin.routes import ROUTES
 from quietus.admin.rpc_server import RpcServer
 from quietus.admin.tokens import Tokens, load_tokens
 from quietus.assembly import Parts
@@ -27,40 +30,6 @@ from quietus.settings import AdminSettings, Settings, address
 from quietus.views import Declared
 
 BODY_MAX: Final = 64 * 1024
-_ID: Final = r"{id:[A-Za-z0-9_-]{1,64}}"
-
-ROUTES: Final[tuple[tuple[str, str, Handler], ...]] = (
-    ("GET", "/v1/erasures", reading.list_erasures),
-    ("GET", f"/v1/erasures/{_ID}", reading.show_erasure),
-    ("GET", f"/v1/erasures/{_ID}/events", reading.list_events),
-    ("POST", f"/v1/erasures/{_ID}:{{act:verify|retry|release|escalate}}", acting.act),
-    ("POST", "/v1/subjects:readmit", acting.readmit),
-    ("POST", "/v1/signals", acting.signal),
-    ("POST", "/v1/erasures", demanding.create),
-    ("POST", f"/v1/erasures/{_ID}:extend", demanding.extend),
-    ("GET", f"/v1/erasures/{_ID}/receipt", receipts.receipt),
-    ("GET", f"/v1/erasures/{_ID}/receipt/salt", receipts.salt),
-    ("GET", "/v1/holds", ordering.holds),
-    ("POST", "/v1/holds", ordering.hold),
-    ("DELETE", "/v1/holds", ordering.lift),
-    ("DELETE", f"/v1/holds/{_ID}", ordering.lift),
-    ("GET", "/v1/overrides", ordering.overrides),
-    ("POST", "/v1/overrides", ordering.override),
-    ("DELETE", "/v1/overrides", ordering.end_override),
-    ("DELETE", f"/v1/overrides/{_ID}", ordering.end_override),
-    ("GET", "/v1/quarantines", ordering.quarantines),
-    ("POST", "/v1/quarantines", ordering.quarantine),
-    ("DELETE", "/v1/quarantines", ordering.lift_quarantine),
-    ("DELETE", f"/v1/quarantines/{_ID}", ordering.lift_quarantine),
-    ("GET", "/v1/unmapped", reading.unmapped),
-    ("GET", "/v1/decisions", reading.decisions),
-    ("GET", "/v1/audit", reading.audit),
-    ("GET", "/healthz", health.healthz),
-    ("GET", "/readyz", health.readyz),
-    ("GET", "/metrics", health.metrics),
-    ("GET", "/version", health.version),
-    ("GET", "/openapi.json", openapi.document),
-)
 
 
 def build(
@@ -92,10 +61,11 @@ def build(
         hosts=frozenset({"localhost", address(settings.listen)[0].lower(), *map(str.lower, settings.hosts)}),
         version=running_version(),
         refusals=Budget(REFUSALS_A_MINUTE),
+        described=lambda: described(ROUTES),
         reviews=reviews,
     )
-    for method, path, handler in ROUTES:
-        app.router.add_route(method, path, handler)
+    for route in ROUTES:
+        app.router.add_route(route.method, route.pattern, served(route))
     return app
 
 

@@ -28,7 +28,8 @@ from quietus.profiles.faults import RequestFault
 from quietus.profiles.loader import load_profile
 from quietus.profiles.profile import Reading
 from quietus.settings import Settings
-from quietus.views import status_view, why
+from quietus.views import status_view
+from quietus.whys import why
 
 
 class _Nowhere:

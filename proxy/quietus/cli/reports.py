@@ -16,7 +16,8 @@ from quietus.cli.asking import Admin, Config, Json, TokenFile, ask
 from quietus.cli.client import Client
 from quietus.cli.report_sums import summed
 from quietus.cli.root import fail, say
-from quietus.views import span, stamp
+from quietus.views import stamp
+from quietus.whys import span
 
 _PAGE: Final = "500"
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from typing_extensions import TypedDict
+
 from quietus.core.decision import Question, cases
 from quietus.core.gate import Gate, Relation
 from quietus.core.operations import Operation
@@ -92,14 +94,34 @@ def asked(call: Faced, policy: Policy) -> Said:
     return Said(best[1].name, best[1].effect, best[2])
 
 
-def told(call: Faced) -> dict[str, Any]:
+class ToldCase(TypedDict):
+    """One erasure beside a call, as JSON."""
+
+    erasure: Relation
+    state: State | None
+    subject: str | None
+    write: list[Vector]
+
+
+class ToldCall(TypedDict):
+    """Everything that a policy can ask about one call, as JSON."""
+
+    operation: Operation
+    route: str
+    tenant: list[str]
+    principal: str
+    purpose: list[str]
+    failure: str | None
+    cases: list[ToldCase]
+
+
+def told(call: Faced) -> ToldCall:
     """A call as JSON."""
     return {
-        "operation": call.operation.value, "route": call.route, "tenant": sorted(call.tenant),
+        "operation": call.operation, "route": call.route, "tenant": sorted(call.tenant),
         "principal": call.principal, "purpose": sorted(call.purpose), "failure": call.failure,
         "cases": [
-            {"erasure": how.value, "state": state and state.value, "subject": subject,
-             "write": sorted(vector.value for vector in write)}
+            {"erasure": how, "state": state, "subject": subject, "write": sorted(write)}
             for how, state, subject, write in call.cases
         ],
     }  # fmt: skip

@@ -24,7 +24,7 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from quietus.core.common_words import telling
-from quietus.core.folding import folded, spaceless, spans, split, unhyphened, words
+from quietus.core.folding import one_line, readings, spaceless, spans, split, unhyphened, words
 from quietus.core.likeness import TELLING as WEIGHT
 from quietus.core.likeness import stems_of
 from quietus.core.tokens import tokens_of
@@ -72,17 +72,19 @@ class Mark(NamedTuple):
 
 def marks_of(text: str, digest: Digest) -> list[Mark]:
     """The marks that a witness text leaves. An empty or wordless text leaves none."""
-    plain = folded(text)
-    whole = split(plain)
-    if not whole:
+    forms = [form for form in readings(text) if split(form)]
+    if not forms:
         return []
     found: dict[Mark, None] = {}
-    if len(whole) >= SHORTEST or (len(whole) > 1 and telling(whole)):
-        found[Mark("text", digest("text", joined(whole)))] = None
+    for whole in map(split, forms):
+        if len(whole) >= SHORTEST or (len(whole) > 1 and telling(whole)):
+            found[Mark("text", digest("text", joined(whole)))] = None
     for token in tokens_of(text):
         found[Mark("token", digest("token", token.encode()))] = None
-    number = digest("text", joined(whole))[:2]
-    for mark in chain(*(_spoken(form, number, digest) for form in dict.fromkeys((plain, unhyphened(plain))))):
+    number = digest("text", joined(split(forms[0])))[:2]
+    lines = [line for form in forms for line in (form, one_line(form))]
+    written = dict.fromkeys(form for line in lines for form in (line, unhyphened(line)))
+    for mark in chain(*(_spoken(form, number, digest) for form in written)):
         if len(found) >= MARKS_PER_TEXT:
             break
         found[mark] = None

@@ -51,9 +51,10 @@ _TAG: Final = re.compile(r"</?[a-z][a-z0-9-]{0,30}(?:\s[^<>]{0,400})?/?>|<!--.{0
 _LINK: Final = re.compile(r"!?\[([^\[\]]{0,400})\]\([^()\s]{1,2000}(?:\s\"[^\"]{0,200}\")?\)")
 _EMPHASIS: Final = re.compile(r"[*`~]+")
 _BULLET: Final = re.compile(r"^[ \t]*(?:[-+•>#]+|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_NUMBERED: Final = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]", re.MULTILINE)
 _APOSTROPHE: Final = re.compile(r"(?<=[^\W\d_])['`](?=[^\W\d_])")
 _HYPHEN: Final = re.compile(r"(?<=[^\W_])[^\w\s]+(?=[^\W_])")
-_GROUPED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:([,.']|\s+)\d{3})(?:\1\d{3})*(?![\d])")
+_GROUPED: Final = re.compile(r"(?<![\d.,])\d{1,3}(?:([,.'])\d{3}(?:\1\d{3})*|(?:\s+\d{3})+)(?!\d)")
 _GROUPING: Final = re.compile(r"[,.'\s]+")
 
 # Small letters that look like Latin ones, and Latin letters that decompose to nothing simpler.
@@ -75,18 +76,22 @@ def cleaned(text: str) -> str:
 
     Punctuation, spacing and digits stand as they did: addresses and numbers are read from this form.
     """
-    if not text.isascii():
-        text = _unmasked(text)
-    text = text.lower()
-    return _stripped(text) if _MARKED.search(text) else text
+    return _cleanings(text)[0]
 
 
 def folded(text: str) -> str:
     """`cleaned`, and without apostrophes and the grouping of digits: words and sentences are read from it."""
-    text = cleaned(text)
-    if "'" in text or "`" in text:
-        text = _APOSTROPHE.sub("", text)
-    return _GROUPED.sub(lambda found: _GROUPING.sub("", found[0]), text)
+    return _GROUPED.sub(_together, _unquoted(cleaned(text)))
+
+
+def readings(text: str) -> tuple[str, ...]:
+    """`folded`, and after it the other ways in which the same text can be read; most have none.
+
+    A number at the beginning of a line is a list's or the sentence's, and numbers side by side are one that
+    is written in groups or several: spacing and punctuation tell, and those are what a quote may change.
+    """
+    forms = [_unquoted(form) for form in _cleanings(text)]
+    return tuple(dict.fromkeys([*(_GROUPED.sub(_together, form) for form in forms), *forms]))
 
 
 def words(text: str) -> list[str]:
@@ -119,7 +124,13 @@ def spaceless(word: str) -> bool:
     return len(word) == 1 and word >= "\u0e01" and _SPACELESS_CHARACTER.match(word) is not None
 
 
+_LINE_END: Final = re.compile(r"[\n\r]+")
 _SPACELESS_CHARACTER: Final = re.compile(f"[{_SPACELESS}]")
+
+
+def one_line(plain: str) -> str:
+    """A `folded` text as if its lines were not ended: where they end may be the page's doing."""
+    return _LINE_END.sub(" ", plain)
 
 
 def _unmasked(text: str) -> str:
@@ -138,12 +149,30 @@ def _latin(found: re.Match[str]) -> str:
     return read if read.isascii() else found[0]
 
 
+def _cleanings(text: str) -> list[str]:
+    """The text `cleaned`, and once more with its lists' numbers where it has any."""
+    if not text.isascii():
+        text = _unmasked(text)
+    text = text.lower()
+    if _MARKED.search(text) is None:
+        return [text]
+    text = _stripped(text)
+    listed = _EMPHASIS.sub("", _BULLET.sub("", text))
+    return [listed] if _NUMBERED.search(text) is None else [listed, _EMPHASIS.sub("", text)]
+
+
 def _stripped(text: str) -> str:
     if "<" in text:
         text = _TAG.sub(" ", _INLINE_TAG.sub("", text))
     if "&" in text:
         text = html.unescape(text)
         text = text if text.isascii() else _unmasked(text).lower()
-    if "[" in text:
-        text = _LINK.sub(r"\1", _CITATION.sub(" ", text))
-    return _EMPHASIS.sub("", _BULLET.sub("", text))
+    return _LINK.sub(r"\1", _CITATION.sub(" ", text)) if "[" in text else text
+
+
+def _unquoted(text: str) -> str:
+    return _APOSTROPHE.sub("", text) if "'" in text or "`" in text else text
+
+
+def _together(found: re.Match[str]) -> str:
+    return _GROUPING.sub("", found[0])

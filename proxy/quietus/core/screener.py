@@ -12,7 +12,7 @@ from typing import Final
 
 from quietus.core.erasure import Erasure
 from quietus.core.fingerprint import HALF, HEAD, Mark, Run, beside, joined
-from quietus.core.folding import folded, split
+from quietus.core.folding import folded, readings, split
 from quietus.core.gate import Gate
 from quietus.core.likeness import ALIKE, TELLING, alike, parts_of, stems_of
 from quietus.core.scope import Values, Wild
@@ -134,8 +134,9 @@ class Screener:
     def _said(self, text: str, depth: int) -> Iterator[tuple[str, str, bool]]:
         """What a text says of the erased, in this writing and in those that are hidden in it."""
         kinds = self._kinds
-        spoken = split(folded(text)) if kinds & SPOKEN else []
-        if spoken:
+        for plain in readings(text) if kinds & SPOKEN else ():
+            if not (spoken := split(plain)):
+                continue
             run = Run(spoken)
             if "text" in kinds:
                 yield from self._left(Mark("text", self._digest("text", run.data)), "content", True)
@@ -153,14 +154,16 @@ class Screener:
 
     def _quoted(self, run: Run) -> Iterator[str]:
         """Whose sentences and runs of words stand in a text; of common sentences it takes two of one text."""
-        parts: dict[tuple[str, bytes], dict[bytes, int]] = {}
-        for name, _, size, owner, tail in self._confirmed(run, self._digests("head", run.pieces(HEAD))):
+        parts: dict[tuple[str, bytes], dict[bytes, tuple[int, int]]] = {}
+        for name, at, size, owner, tail in self._confirmed(run, self._digests("head", run.pieces(HEAD))):
             if name == "run":
                 yield owner
             elif name == "part":
                 met = parts.setdefault((owner, tail[:2]), {})
-                met[tail] = size
-                if len(met) > 1 and sum(met.values()) >= TOGETHER:
+                met[tail] = at, size
+                # One sentence that is marked in two readings is one.
+                apart = [more for begun, more in met.values() if begun + more <= at or at + size <= begun]
+                if apart and size + sum(apart) >= TOGETHER:
                     yield owner
 
     def _confirmed(self, run: Run, heads: list[bytes]) -> Iterator[tuple[str, int, int, str, bytes]]:

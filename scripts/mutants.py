@@ -86,8 +86,22 @@ def mutants(text: str) -> Iterator[Mutant]:
 
 def mutated(text: str, number: int) -> ast.Module:
     """The module's tree with the change of one mutant made."""
-    tree = ast.parse(text)
-    change = _ordered(tree)[number][1]
+    return Module(text).changed(number)
+
+
+class Module:
+    """A module's tree and its mutants, looked for once. One of them can be made of it, and no second."""
+
+    def __init__(self, text: str) -> None:
+        self._tree = ast.parse(text)
+        self._changes = [change for _, change in _ordered(self._tree)]
+
+    def changed(self, number: int) -> ast.Module:
+        """The tree with the change of that mutant made."""
+        return _changed(self._tree, self._changes[number])
+
+
+def _changed(tree: ast.Module, change: _Change) -> ast.Module:
     new = ast.copy_location(change.new, change.old)
     for node in ast.walk(tree):
         for name, value in ast.iter_fields(node):
@@ -97,7 +111,7 @@ def mutated(text: str, number: int) -> ast.Module:
             if isinstance(value, list) and any(one is change.old for one in value):
                 value[:] = [new if one is change.old else one for one in value]
                 return ast.fix_missing_locations(tree)
-    raise AssertionError(f"no place for the mutant {number}")
+    raise AssertionError(f"no place for {_said(change.old)}")
 
 
 def _ordered(tree: ast.Module) -> list[tuple[_Place, _Change]]:

@@ -3,6 +3,7 @@
     python scripts/mutate.py                   # all of the core, on one processor
     python scripts/mutate.py states due        # some modules
     python scripts/mutate.py --minutes 30      # so long: of each module a sample, in functions first
+    python scripts/mutate.py --new             # what was never tried: for whom no test has changed
     python scripts/mutate.py --page            # only write docs/mutation.md from what was found before
 
 A copy of the tree is tried, so that somebody may go on working. Tests are collected once; a mutant of a
@@ -44,6 +45,7 @@ import yaml
 ROOT: Final = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from scripts.mutant_fresh import SURVIVED  # noqa: E402
 from scripts.mutant_page import Row, page, summary, verdict  # noqa: E402
 from scripts.mutants import Mutant, mutants  # noqa: E402
 from scripts.mutating import BUDGET, Bench  # noqa: E402
@@ -78,9 +80,11 @@ def run(names: Sequence[str], given: argparse.Namespace) -> None:
         folder = copied(Path(place))
         books = [Book(name, _text(folder, name)) for name in names]
         left: deque[tuple[Book, Mutant]] = deque()
-        for inside in (True, False):  # what is in functions first: the others take ten times as long
+        for inside in (True, False):  # what is in functions first: the others take a few times as long
             each = ([(book, one) for one in book.order if one.inside is inside] for book in books)
             left.extend(filter(None, chain.from_iterable(zip_longest(*each))))
+        if given.new:
+            left = deque(pair for pair in left if not pair[0].knows(pair[1]))
         # Survivors of before come first: a test may have been written since.
         left = deque(sorted(left, key=lambda pair: not pair[0].knows(pair[1])))
         with Bench(folder, FOUND, given.budget, given.jobs) as bench:
@@ -89,7 +93,7 @@ def run(names: Sequence[str], given: argparse.Namespace) -> None:
                 while left and time.monotonic() < end:
                     book, mutant = left.popleft()
                     if not book.dead(mutant):
-                        book.note(mutant, killed=not bench.survives(book.name, mutant, job))
+                        book.note(mutant, bench.outcome(book.name, mutant, job))
 
             with ThreadPoolExecutor(given.jobs) as pool:
                 list(pool.map(work, range(given.jobs)))
@@ -113,14 +117,14 @@ class Book:
         """Whether it was tried before."""
         return mutant.name in self._known
 
-    def note(self, mutant: Mutant, *, killed: bool) -> None:
+    def note(self, mutant: Mutant, killer: str) -> None:
         """Writes down what became of it."""
-        if not killed:
+        if killer == SURVIVED:
             print(f"  survived: {self.name}.py:{mutant.line}: {mutant.before} -> {mutant.after}", flush=True)
         with self._lock:
             self._known[mutant.name] = {
                 "name": mutant.name, "line": mutant.line, "before": mutant.before, "after": mutant.after,
-                "killed": killed, "module": self._digest,
+                "killed": killer != SURVIVED, "by": killer, "module": self._digest,
             }  # fmt: skip
             _file(self.name).write_text(json.dumps(list(self._known.values())))
 
@@ -174,6 +178,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("modules", nargs="*", help="modules of the core; all when none is given")
     parser.add_argument("--page", action="store_true", help="only write docs/mutation.md")
     parser.add_argument("--minutes", type=float, default=inf, help="then what was run is a sample")
+    parser.add_argument("--new", action="store_true", help="not what survived before, which is known already")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are tried at once")
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each mutant")
     given = parser.parse_args(arguments)

@@ -1,8 +1,9 @@
 """Where mutants are tried: a bench of collected tests, and a fresh child for what cannot be put in place.
 
 Two processes stand by, forked when everything but Quietus has been imported. One has collected the tests and
-knows which statements of the core each reaches; the other has not imported Quietus yet. Each forks a child
-for each mutant that it is given. Time is that of the processor: a machine may be busy with something else.
+knows which statements of the core each reaches; the other (`scripts/mutant_fresh.py`) has not imported
+Quietus yet. Each forks a child for each mutant that it is given. Time is that of the processor: a machine may
+be busy with something else.
 """
 
 from __future__ import annotations
@@ -13,40 +14,31 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, Final
 
-from scripts.mutant_loading import REACHED, Finder, Marked, Swapped, mentions, outermost
+from scripts.mutant_fresh import NO_END, OPTIONS, PATIENCE, SURVIVED, Test, near, passes, standing_by
+from scripts.mutant_loading import REACHED, Finder, Marked, mentions, outermost
 from scripts.mutant_server import Answers, Server, in_child, quiet
-from scripts.mutants import Mutant, mutated
+from scripts.mutants import Module, Mutant
 
-PATIENCE: Final = 10.0
-"""A test may take so many times as long as without a mutant, and a second more: one that never ends is
-killed, too."""
 EXAMPLES: Final = 40
 """Of each property, at most."""
 BUDGET: Final = 8.0
 """Seconds of tests for one mutant. What no test of them notices survives: it is not said to be killed."""
-FRESH: Final = 40.0
-"""Seconds that a fresh child may take for all."""
 TESTS: Final = ("tests/core", "tests/trial/test_looks.py", "tests/trial/test_standing.py")
-PASSED: set[str] = set()
-"""The modules whose tests pass in a fresh child without any mutant."""
-WORDS: Final = "tests/core/test_words.py"
-"""Looks at tables: tried for every mutant that is not in a function."""
 LEFT_OUT: Final = ("test_decision_costs_the_same_among_100_000_erasures",)
 """What measures how long something takes: no test of what is right."""
 
 ALIVE, NOT_PLACED = -1, -2
 """Instead of the place of a test that killed: no test did; the function cannot be given the mutant's code."""
 
-Test = tuple[float, int, str]
-"""Seconds, place among what was collected, and name."""
+Reached = set[tuple[str, int]]
+"""Statements: module and first line."""
 
 
 class Bench:
@@ -58,7 +50,7 @@ class Bench:
 
     def __enter__(self) -> Bench:
         prepare()
-        self._fresh = Server(lambda serve: serve(partial(fresh, self._folder)), self._jobs)
+        self._fresh = Server(lambda serve: standing_by(self._folder, serve), self._jobs)
         self._placed = Server(
             lambda serve: collected(self._folder, self._known, self._budget, self._jobs, serve), self._jobs
         )
@@ -68,12 +60,12 @@ class Bench:
         self._placed.close()  # first: it holds the other's pipe, too
         self._fresh.close()
 
-    def survives(self, module: str, mutant: Mutant, job: int = 0) -> bool:
-        """Whether no test notices it. Each job asks for one at a time."""
+    def outcome(self, module: str, mutant: Mutant, job: int = 0) -> str:
+        """What came of it: a word of `mutant_fresh`. Each job asks for one at a time."""
         answer = self._placed.ask(job, module, mutant)
         if isinstance(answer, list):
             answer = self._fresh.ask(job, module, (mutant.number, answer))
-        return bool(answer)
+        return str(answer)
 
 
 def prepare() -> None:
@@ -115,20 +107,19 @@ def collected(
     class Loop:
         def pytest_runtestloop(self, session: pytest.Session) -> bool:
             items = [item for item in session.items if not any(name in item.nodeid for name in LEFT_OUT)]
-            file = known / f"reach-{_tree(folder)}"
+            file = known / f"reached-{_tree(folder)}"
             if not file.exists():
                 reach = _reach(items, jobs)
                 assert reach, "the tests fail without any mutant"
-                for old in known.glob("reach-*"):
+                for old in known.glob("reach*-*"):
                     old.unlink()
                 file.write_bytes(pickle.dumps(reach))
-            reach = pickle.loads(file.read_bytes())
-            serve(Placed(folder, items, reach, budget))
+            serve(Placed(folder, items, pickle.loads(file.read_bytes()), budget))
             return True
 
     quiet()
     sys.meta_path.insert(0, Finder(folder, Marked))
-    pytest.main(["-q", "-p", "no:cacheprovider", f"--rootdir={folder}", *TESTS], plugins=[Loop()])
+    pytest.main([*OPTIONS, f"--rootdir={folder}", *TESTS], plugins=[Loop()])
 
 
 def _tree(folder: Path) -> str:
@@ -137,27 +128,23 @@ def _tree(folder: Path) -> str:
     return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
 
 
-def _reach(items: list[Any], jobs: int) -> dict[tuple[str, int], list[Test]]:
-    """For each statement in the core's functions, the tests that reach it, quick ones first."""
-    found: dict[tuple[str, int], list[Test]] = {}
+def _reach(items: list[Any], jobs: int) -> list[tuple[Test, Reached]]:
+    """The tests that pass, and the statements in the core's functions that each reaches."""
     with ThreadPoolExecutor(jobs) as pool:  # each waits for a child of its own
-        for part in pool.map(lambda job: in_child(lambda: _reached(items, job, jobs)), range(jobs)):
-            assert part is not None, "the tests cannot be run"
-            for test, keys in part:
-                for key in keys:
-                    found.setdefault(key, []).append(test)
-    return {key: sorted(tests) for key, tests in found.items()}
+        parts = list(pool.map(lambda job: in_child(lambda: _reached(items, job, jobs)), range(jobs)))
+    assert None not in parts, "the tests cannot be run"
+    return [one for part in parts for one in part]
 
 
-def _reached(items: list[Any], job: int, jobs: int) -> list[tuple[Test, set[tuple[str, int]]]]:
+def _reached(items: list[Any], job: int, jobs: int) -> list[tuple[Test, Reached]]:
     found = []
     for place in range(job, len(items), jobs):
         REACHED.clear()
         began = time.process_time()
-        passed = _passes(items[place], None)
+        passed = passes(items[place])
         took = time.process_time() - began
         if passed:  # one that fails without any mutant says nothing
-            found.append(((took, place, items[place].nodeid.split("[")[0]), set(REACHED)))
+            found.append(((took, place, items[place].nodeid), set(REACHED)))
     return found
 
 
@@ -165,33 +152,50 @@ class Placed:
     """Tries mutants in functions; of any other, says which tests have to do with it."""
 
     def __init__(
-        self, folder: Path, items: list[Any], reach: dict[tuple[str, int], list[Test]], budget: float
+        self, folder: Path, items: list[Any], reach: list[tuple[Test, Reached]], budget: float
     ) -> None:
-        self._folder, self._items, self._reach, self._budget = folder, items, reach, budget
+        self._folder, self._items, self._budget = folder, items, budget
+        self._all = [test for test, _ in reach]
+        # What reaches no function can only look at a table.
+        self._tables = {test for test, keys in reach if not keys}
+        self._reach: dict[tuple[str, int], list[Test]] = {}
+        for test, keys in reach:
+            for key in keys:
+                self._reach.setdefault(key, []).append(test)
         core = str(folder / "proxy/quietus/core")
         self._held = [
             one for one in gc.get_objects()
             if isinstance(one, FunctionType) and one.__code__.co_filename.startswith(core)
         ]  # fmt: skip
+        self._modules: dict[str, Module] = {}
         self._killers: Counter[tuple[str, int]] = Counter()
         gc.freeze()
 
-    def __call__(self, module: str, mutant: Mutant) -> bool | list[str]:
-        """Whether a mutant in a function survives; the tests to try on any other in a fresh child."""
+    def __call__(self, module: str, mutant: Mutant) -> str | list[Test]:
+        """What comes of a mutant in a function; of any other, the tests to try in a fresh child."""
         if mutant.inside:
-            reaching = self._reach.get((module, mutant.statement), [])
-            killed = self._killers
-            tests = sorted(reaching, key=lambda test: (-killed[module, test[1]] / (0.02 + test[0]), test[0]))
-            killer = in_child(lambda: self._tried(module, mutant, _within(tests, self._budget)))
-            if killer is None or killer >= 0:
+            if module not in self._modules:
+                self._modules[module] = Module(self._path(module).read_text(encoding="utf-8"))
+            tests = self._ordered(module, self._reach.get((module, mutant.statement), []))
+            killer = in_child(lambda: self._tried(module, mutant, tests))
+            if killer is None:
+                return NO_END
+            if killer >= 0:
                 self._killers[module, killer] += 1
-            if killer != NOT_PLACED:
-                return bool(killer == ALIVE)
+                return str(self._items[killer].nodeid)
+            if killer == ALIVE:
+                return SURVIVED
         around = {(module, mutant.statement)}
         keys = around if mutant.inside else mentions(self._folder, module, mutant.statement)
-        near = {test for key in keys for test in self._reach.get(key, ())}
-        # A part of the budget: collecting them anew takes longer than running them.
-        return list(dict.fromkeys(name for _, _, name in _within(sorted(near), self._budget / 4)))
+        files = near(self._folder, module)
+        chosen = {test for key in keys for test in self._reach.get(key, ())} | self._tables
+        return self._ordered(module, chosen | {test for test in self._all if test[2].split("::")[0] in files})
+
+    def _ordered(self, module: str, tests: Iterable[Test]) -> list[Test]:
+        """Those that fit the budget: what has killed a neighbour, and what is quick, goes first."""
+        killed = self._killers
+        order = sorted(tests, key=lambda test: (-killed[module, test[1]] / (0.02 + test[0]), *test))
+        return _within(order, self._budget)
 
     def _tried(self, module: str, mutant: Mutant, tests: Sequence[Test]) -> int:
         """The place of the test that notices. Ends the process when one takes too long."""
@@ -201,14 +205,16 @@ class Placed:
             return NOT_PLACED
         for took, place, _ in tests:
             signal.setitimer(signal.ITIMER_PROF, took * PATIENCE + 1)
-            if not _passes(self._items[place], None):
+            if not passes(self._items[place]):
                 return place
         return ALIVE
 
+    def _path(self, module: str) -> Path:
+        return self._folder / "proxy/quietus/core" / f"{module}.py"
+
     def _put(self, module: str, mutant: Mutant) -> None:
         """Gives the function its mutant's code, wherever the function object is known."""
-        path = self._folder / "proxy/quietus/core" / f"{module}.py"
-        tree = mutated(path.read_text(encoding="utf-8"), mutant.number)
+        path, tree = self._path(module), self._modules[module].changed(mutant.number)
         first, last = next((a, b) for _, a, b in outermost(tree) if a <= mutant.line <= b)
         codes = _codes(compile(tree, str(path), "exec"))
         new = {code.co_qualname: code for code in codes if first <= code.co_firstlineno <= last}
@@ -238,41 +244,3 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         if isinstance(constant, CodeType):
             yield constant
             yield from _codes(constant)
-
-
-def _passes(item: Any, following: Any) -> bool:
-    from _pytest.runner import runtestprotocol
-
-    return not any(report.failed for report in runtestprotocol(item, nextitem=following, log=False))
-
-
-# --- fresh: tables, defaults, constants ---------------------------------------------------------------
-
-
-def fresh(folder: Path, module: str, asked: tuple[int, list[str]]) -> bool:
-    """Whether the tests pass where Quietus is imported with the mutant: those of the module first.
-
-    Raises AssertionError when they fail without it.
-    """
-    number, tests = asked
-    own = f"tests/core/test_{module}.py"
-    near = [WORDS, *([own] if (folder / own).exists() else [])]
-    far = [name for name in tests if name.split("::")[0] not in near]
-    if module not in PASSED:
-        assert _imported(folder, module, None, near), f"the tests of {module} fail without any mutant"
-        PASSED.add(module)
-    return all(_imported(folder, module, number, names) for names in (near, far) if names)
-
-
-def _imported(folder: Path, module: str, number: int | None, tests: Sequence[str]) -> bool:
-    def passes() -> bool:
-        import pytest
-
-        quiet()
-        signal.setitimer(signal.ITIMER_PROF, FRESH)
-        Swapped.number = number
-        sys.meta_path.insert(0, Finder(folder, Swapped, module))
-        but = f"not ({' or '.join(LEFT_OUT)})"
-        return not pytest.main(["-xq", "-p", "no:cacheprovider", f"--rootdir={folder}", "-k", but, *tests])
-
-    return in_child(passes) is True

@@ -50,7 +50,7 @@ def test_a_write_of_the_erased_waits_for_their_erasure_also_outside_its_scope(ho
 
 
 @pytest.mark.parametrize("names", [("inside", "narrow"), ("narrow", "inside")])
-def test_where_no_erasure_gave_the_answer_those_that_hold_the_call_stand_first(names: tuple[str, ...]) -> None:
+def test_where_no_erasure_gave_the_answer_those_around_the_call_stand_first(names: tuple[str, ...]) -> None:
     reaches = {"inside": ALICE, "narrow": scope(tenant="acme", subject="alice", path="x")}
     made = policy(
         {"when": {"operation": "recall", "erasure": "none"}, "effect": "block"}, {"effect": "annotate"}
@@ -82,7 +82,7 @@ REFUSED = policy(
 @pytest.mark.parametrize(
     ("key", "effect"), [("k", Effect.REJECT), ("other", Effect.ALLOW), (None, Effect.ALLOW)]
 )
-def test_whose_single_keys_were_erased_writes_of_others_and_without_one(key: str | None, effect: Effect) -> None:
+def test_whose_single_keys_were_erased_writes_others_and_none(key: str | None, effect: Effect) -> None:
     world = World()
     world.erase(scope(tenant="acme", subject="alice", key="k"), State.SETTLED)
     reach = ALICE if key is None else scope(tenant="acme", subject="alice", key=key)

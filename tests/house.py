@@ -73,10 +73,16 @@ LAYERS: dict[str, set[str]] = {
     "inject": {"ports"},
     "tracing": WHOLE | {"adapters"},
     "certificates": PURE | {"ports", "settings"},
-    "app": WHOLE | {"certificates", "tracing"} | {
-        "gauges", "reloading", "config", "ledger", "ledger_server", "adapters", "admin", "wires"},
-    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "trial", "inject", "wires",
-        "describing"},
+    "workers": {"core", "ports", "ledger"},
+    "opening": WHOLE | {"ledger", "ledger_server"},
+    "process": WHOLE | {
+        "admin", "certificates", "config", "gauges", "opening", "reloading", "tracing", "wires"},
+    "crew_figures": WHOLE | {"admin", "workers"},
+    "head": WHOLE | {"adapters", "crew_figures", "ledger", "workers"},
+    "worker": {"app", "ledger", "logs", "opening", "process", "settings", "workers"},
+    "app": WHOLE | {"adapters", "admin", "config", "head", "opening", "process", "wires", "workers"},
+    "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "opening", "trial",
+        "inject", "wires", "describing"},
 }
 
 

@@ -151,7 +151,7 @@ def assemble(around: Surroundings) -> Parts:
     screener = Screener(erasures.gate, keys.pseudonym, keys.digest, keys.digests)
     flights = Flights(clock, around.new_id)
     timetable = Timetable(erasures, around.entropy)
-    sharing = _sharing(around, erasures, flights, timetable)
+    sharing = _sharing(around, erasures, flights, timetable, lineage)
     prober = _prober(around, owners, screener, sharing)
     snapshotter = _snapshotter(around, erasures, owners, prober)
     descent = Descent(
@@ -228,12 +228,12 @@ def _prober(around: Surroundings, owners: Owners, screener: Screener, sharing: S
 
 
 def _sharing(
-    around: Surroundings, erasures: Erasures, flights: Flights, timetable: Timetable
+    around: Surroundings, erasures: Erasures, flights: Flights, timetable: Timetable, lineage: Lineage
 ) -> Sharing:
     lease = around.bounds.lease
     if erasures.shared is None:
         return Alone(erasures, flights, lease)
-    return Replicas(erasures, flights, erasures.shared, lease, timetable.wake, around.log)
+    return Replicas(erasures, flights, erasures.shared, lease, timetable.wake, lineage, around.log)
 
 
 def _watched(around: Surroundings, erasures: Erasures) -> Surroundings:

@@ -106,9 +106,10 @@ class Lineage:
         before = self.records.evicted
         self.records.put(record)
         if self.records.evicted > before:
-            self._lose("records were let go at the bound")
+            self.lose("records were let go at the bound")
 
-    def _lose(self, why: str) -> None:
+    def lose(self, why: str) -> None:
+        """Says that something was learned that is not known any more: verdicts are capped by it."""
         self._lost = {"at": self._now(), "why": why}
         self._said["lost"] = self._lost
 
@@ -193,7 +194,7 @@ class Lineage:
         meta = await self.log.open(self._keyring.digest("lineage-check", b"").hex(), serving)
         self._meta(meta)
         if serving and meta.get("unclean"):
-            self._lose("the process ended without writing down all that it had learned")
+            self.lose("the process ended without writing down all that it had learned")
         self._read(await self.log.rows())
 
     async def refresh(self) -> None:
@@ -245,12 +246,28 @@ class Lineage:
         """Writes down and takes in until cancelled."""
         while True:
             await clock.sleep(EVERY)
-            try:
-                await self.refresh()
-                if self.records.changed or self._said:
-                    await self.write()
-            except LineageFault as error:
-                self.fault = str(error)
+            await self.hear()
+            await self.tell()
+
+    @property
+    def untold(self) -> bool:
+        """Whether something was learned here that other processes over the same file do not know."""
+        return self.log is not None and bool(self.records.changed or self._said)
+
+    async def tell(self) -> None:
+        """Writes it down for them; a fault caps verdicts, and stops nothing."""
+        try:
+            if self.records.changed or self._said:
+                await self.write()
+        except LineageFault as error:
+            self.fault = str(error)
+
+    async def hear(self) -> None:
+        """Takes in what they have written down, likewise."""
+        try:
+            await self.refresh()
+        except LineageFault as error:
+            self.fault = str(error)
 
     async def close(self) -> None:
         """Writes down the rest and says that nothing is missing. Raises LineageFault."""

@@ -17,6 +17,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, Event, EventType
 from quietus.erasures import Erasures
 from quietus.flights import Flights
+from quietus.lineage import Lineage
 from quietus.ports import LedgerBehind, LedgerError, LedgerRefused, Muster, SharedLedger, Unlisted
 from quietus.recording import Log
 from quietus.roster import Roster
@@ -45,9 +46,11 @@ class Replicas:
         ledger: SharedLedger,
         seconds: float,
         wake: Callable[[str], None],
+        lineage: Lineage,
         log: Log,
     ) -> None:
         """`seconds` is the lease; `wake` is told of erasures that somebody has acted on elsewhere."""
+        self._lineage = lineage
         self._erasures = erasures
         self._flights = flights
         self._ledger = ledger
@@ -81,7 +84,10 @@ class Replicas:
     # --- the barrier ---------------------------------------------------------------------------
 
     async def reach(self, erasure: Erasure, seconds: float) -> bool:
-        """Waits until all gate on an erasure, with its scope drained; False when not in time."""
+        """Waits until all gate on an erasure, with its scope drained; False when not in time.
+
+        What the others had learned of its records is known here then, where it is written down at all.
+        """
         until = self._clock.monotonic() + seconds
         if not await self._flights.drain(erasure.predicate, seconds):
             return False
@@ -91,6 +97,7 @@ class Replicas:
             behind = self._roster.behind(erasure, self._session)
             alive = [m for m in behind if not (self._roster.gone(m) and await self._expel(m.session, m.beat))]
             if not alive and not self._roster.blind():
+                await self._lineage.hear()
                 return True
             left = until - self._clock.monotonic()
             if left <= 0:
@@ -232,12 +239,17 @@ class Replicas:
         self._urgent = True
         if not erasure.unsettled or erasure.epoch in self._draining:
             return
-        if self._flights.undrained(erasure.predicate) or self._flights.unknown_in(erasure.predicate):
+        busy = self._flights.undrained(erasure.predicate) or self._flights.unknown_in(erasure.predicate)
+        if busy or self._lineage.untold:
             self._draining[erasure.epoch] = asyncio.ensure_future(self._drain(erasure))
 
     async def _drain(self, erasure: Erasure) -> None:
-        """Until nothing admitted before is in flight there, and what may still land is written down."""
+        """Until nothing admitted before is in flight there, and what may still land is written down.
+
+        And what was learned of records: whoever forgets has to know what was derived from them.
+        """
         try:
+            await self._lineage.tell()
             while not await self._flights.drain(erasure.predicate, 60.0) or not await self._told_writes(
                 erasure.id
             ):

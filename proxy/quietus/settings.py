@@ -239,7 +239,13 @@ class Settings(_Section):
     webhook: WebhookSettings | None = None
     metrics: MetricsSettings = MetricsSettings()
     bypass: BypassSettings = BypassSettings()
-    workers: Literal[1] = Field(default=1, description="processes that serve; one, until replicas share a ledger")
+    workers: Annotated[int, Field(ge=1, le=64)] = Field(default=1, description="processes that take calls, on one port and over one ledger; more than one need a ledger that outlives them, not `memory:`")
+
+    @model_validator(mode="after")
+    def _workers_share(self) -> Settings:
+        if self.workers > 1 and self.ledger.path is None and not self.ledger.shared:
+            raise ValueError("workers: several need a ledger that they can share; set ledger.url to sqlite:///PATH")
+        return self
 
     @property
     def keys_path(self) -> Path | None:

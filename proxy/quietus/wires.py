@@ -127,8 +127,11 @@ class Listeners:
         principal: Callable[[str], str],
         door: Handler,
         talks: Talker,
+        *,
+        reuse_port: bool = False,
     ) -> None:
         """`door` and `talks` are the gateway and the conversations of `parts`, or what stands around them."""
+        self._reuse_port = reuse_port
         store, limits, timeouts = settings.store, settings.limits, settings.timeouts
         self._store = store
         self._drain = timeouts.drain
@@ -165,9 +168,10 @@ class Listeners:
         """Listens. Raises ListenerRefused."""
         if self.grpc is not None and self._store.grpc is not None:
             inside = self._sharing
-            await self.grpc.start(self._store.grpc.listen if inside is None else f"unix:{inside.inside}")
+            place = self._store.grpc.listen if inside is None else f"unix:{inside.inside}"
+            await self.grpc.start(place, reuse_port=self._reuse_port and inside is None)
         if self.http is not None and self._store.http is not None:
-            await self.http.start(*address(self._store.http.listen))
+            await self.http.start(*address(self._store.http.listen), reuse_port=self._reuse_port)
 
     @property
     def http_url(self) -> str:

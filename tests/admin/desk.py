@@ -11,6 +11,7 @@ from typing import Any
 from aiohttp.test_utils import TestClient, TestServer
 
 from quietus.acts import Acts
+from quietus.admin.figures import OwnFigures
 from quietus.admin.server import build
 from quietus.admin.tokens import Identity, Role, Tokens
 from quietus.core.erasure import Erasure
@@ -120,6 +121,6 @@ async def office(
     clock = clock or WatchedClock()
     world = World(clock=clock, policy=policy)
     await world.parts.erasures.load()
-    app = build(world.parts, world.metrics, tokens(), AdminSettings(**settings))
+    app = build(world.parts, OwnFigures(world.parts, world.metrics), tokens(), AdminSettings(**settings))
     async with TestClient(TestServer(app)) as client:
         yield Desk(world.parts.erasures, clock), client, world

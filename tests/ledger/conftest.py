@@ -13,11 +13,15 @@ from quietus.ledger.postgresql import PostgresqlEngine
 from quietus.ledger.shared import SharedServerLedger
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.ledger.valkey import ValkeyEngine
+from quietus.workers.hub import Hub
+from quietus.workers.hub_ledger import HubLedger
 from tests.harness.servers import Postgresql, Valkey
+from tests.ledger.lined import LinedLedger
 from tests.simulation.served import ServedEngine, Wireless
 from tests.simulation.server import LedgerServer
 
-AnyLedger = MemoryLedger | SqliteLedger | SharedServerLedger
+AnyShared = SharedServerLedger | HubLedger | LinedLedger
+AnyLedger = MemoryLedger | SqliteLedger | AnyShared
 
 
 @pytest.fixture(scope="session")
@@ -50,11 +54,15 @@ def _on(kind: str, url: str) -> Callable[[], SharedServerLedger]:
     return lambda: SharedServerLedger(engine(url, name=name))
 
 
-@pytest.fixture(params=["valkey", "postgresql", "simulated"])
-def make_shared(request: pytest.FixtureRequest) -> Callable[[], SharedServerLedger]:
-    """The same, and on the simulator's server, which is held to what the real ones promise."""
+@pytest.fixture(params=["valkey", "postgresql", "simulated", "hub", "line"])
+def make_shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], AnyShared]:
+    """The same; on the simulator's server, which is held to what the real ones promise; and as workers have
+    it, in their head's process and at the other end of a line.
+    """
     if request.param == "simulated":
         return _simulated()
+    if request.param in ("hub", "line"):
+        return _of_workers(request.param, tmp_path)
     return _on(request.param, request.getfixturevalue(request.param).url)
 
 
@@ -63,7 +71,12 @@ def _simulated() -> Callable[[], SharedServerLedger]:
     return lambda: SharedServerLedger(ServedEngine(server, Wireless()))
 
 
-@pytest.fixture(params=["memory", "sqlite", "valkey", "postgresql", "simulated"])
+def _of_workers(kind: str, folder: Path) -> Callable[[], AnyShared]:
+    hub = Hub(SqliteLedger(folder / "ledger.db"))
+    return (lambda: HubLedger(hub)) if kind == "hub" else lambda: LinedLedger(hub)
+
+
+@pytest.fixture(params=["memory", "sqlite", "valkey", "postgresql", "simulated", "hub", "line"])
 def make_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], AnyLedger]:
     """Gives the same ledger each time it is called, as a new process would."""
     if request.param == "memory":
@@ -73,6 +86,8 @@ def make_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], 
         return lambda: SqliteLedger(tmp_path / "ledger.db")
     if request.param == "simulated":
         return _simulated()
+    if request.param in ("hub", "line"):
+        return _of_workers(request.param, tmp_path)
     return _on(request.param, request.getfixturevalue(request.param).url)
 
 

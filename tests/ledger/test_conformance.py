@@ -11,12 +11,11 @@ import pytest
 from quietus.core.events import Draft, Event, EventType
 from quietus.ledger.chain import LEDGER, event_hash, genesis
 from quietus.ledger.memory import MemoryLedger
-from quietus.ledger.shared import SharedServerLedger
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.ledger.verify import verify_events
-from quietus.ports import Conflict, LedgerRefused, LedgerUnavailable, Mark
+from quietus.ports import Conflict, LedgerRefused, LedgerUnavailable, Mark, SharedLedger
 
-AnyLedger = MemoryLedger | SqliteLedger | SharedServerLedger
+AnyLedger = MemoryLedger | SqliteLedger | SharedLedger
 Make = Callable[[], AnyLedger]
 
 KEYS = frozenset({"hmac-1", "wrapping-1", "signing-1"})
@@ -290,7 +289,7 @@ async def test_a_closed_ledger_is_unavailable(make_ledger: Make) -> None:
 async def test_an_open_ledger_is_not_opened_twice(ledger: AnyLedger, make_ledger: Make) -> None:
     with pytest.raises(LedgerRefused):
         await ledger.open()
-    if isinstance(ledger, SharedServerLedger):  # it is there to be opened by others
+    if isinstance(ledger, SharedLedger):  # it is there to be opened by others
         other = make_ledger()
         assert (await other.open()).incarnation == (await ledger.head()).incarnation
         await other.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
+from quietus.admin.figures import OwnFigures
 from quietus.admin.health import build_probes
 from quietus.core.events import Draft, EventType
 from quietus.core.states import State
@@ -174,7 +175,8 @@ async def test_a_leak_on_a_full_disk_shuts_the_gate_of_what_had_settled(
 
 
 async def _ready(world: World) -> tuple[int, str]:
-    async with TestClient(TestServer(build_probes(world.parts))) as client:
+    probes = build_probes(world.parts.erasures, OwnFigures(world.parts, world.metrics))
+    async with TestClient(TestServer(probes)) as client:
         answer = await client.get("/readyz")
         return answer.status, (await answer.json())["status"]
 

@@ -93,7 +93,7 @@ class GrpcListener:
         self.port = 0
         """Where it listens, once started."""
 
-    async def start(self, address: str) -> None:
+    async def start(self, address: str, *, reuse_port: bool = False) -> None:
         """Begins to listen on HOST:PORT (port 0 takes a free one) or `unix:PATH`. Raises ListenerRefused."""
         server = aio.server(
             options=[
@@ -107,7 +107,7 @@ class GrpcListener:
                 ("grpc.server.max_pending_requests", self._limits.calls_max),
                 ("grpc.server.max_pending_requests_hard_limit", self._limits.calls_max),
                 # Without this a second process listens on the same port without a word.
-                ("grpc.so_reuseport", 0),
+                ("grpc.so_reuseport", int(reuse_port)),
             ],
             maximum_concurrent_rpcs=self._limits.calls_max,
         )

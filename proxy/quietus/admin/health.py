@@ -8,11 +8,10 @@ from typing import Any, Literal
 from aiohttp import web
 from typing_extensions import TypedDict
 
+from quietus.admin.figures import Figures
 from quietus.admin.office import OFFICE
 from quietus.admin.route import Answer, Exposition, Route, Unready, served
-from quietus.assembly import Parts
 from quietus.erasures import Erasures
-from quietus.metrics import Metrics
 from quietus.shown import shown
 
 
@@ -65,11 +64,18 @@ async def readyz(request: web.Request) -> Answer[Ready] | Unready[NotReady]:
 
     Not before the ledger is read, nor while the gate is shut for everything, nor on a full disk.
     """
-    return _standing(request.app[OFFICE].erasures)
+    office = request.app[OFFICE]
+    return _standing(office.erasures, office.figures)
 
 
-def _standing(erasures: Erasures) -> Answer[Ready] | Unready[NotReady]:
+def why_unready(erasures: Erasures, figures: Figures) -> str | None:
+    """Why no call is decided, in the word of `quietus_gate_closed` or of the head; None while they are."""
     cause = erasures.closed_cause if erasures.loaded else erasures.closed_cause or "loading"
+    return cause or figures.unready
+
+
+def _standing(erasures: Erasures, figures: Figures) -> Answer[Ready] | Unready[NotReady]:
+    cause = why_unready(erasures, figures)
     shut: NotReady
     if cause is not None:
         shut = {"status": "closed", "cause": cause}
@@ -82,7 +88,7 @@ def _standing(erasures: Erasures) -> Answer[Ready] | Unready[NotReady]:
 
 async def metrics(request: web.Request) -> Exposition:
     """Prometheus's text format."""
-    return Exposition(request.app[OFFICE].metrics.render().decode())
+    return Exposition((await request.app[OFFICE].figures.metrics()).decode())
 
 
 async def version(request: web.Request) -> VersionView:
@@ -96,38 +102,39 @@ async def document(request: web.Request) -> dict[str, Any]:
     return await asyncio.to_thread(request.app[OFFICE].described)
 
 
-def build_probes(parts: Parts) -> web.Application:
+def build_probes(erasures: Erasures, figures: Figures) -> web.Application:
     """The listener for the kubelet: three probes with separate meanings, and nothing else.
 
     `/startupz` is 200 once the ledger is loaded, `/healthz` while the process answers (never because of the
     store or the ledger), `/readyz` while calls are decided.
     """
     app = web.Application()
-    app[OFFICE_PARTS] = parts
+    app[ERASURES], app[FIGURES] = erasures, figures
     for path, handler in (("/startupz", _startupz), ("/healthz", healthz), ("/readyz", _readyz)):
         app.router.add_get(path, served(Route("GET", path, handler)))
     return app
 
 
-def build_metrics(families: Metrics) -> web.Application:
+def build_metrics(figures: Figures) -> web.Application:
     """The listener for Prometheus: `/metrics`, and nothing else."""
 
     async def page(_request: web.Request) -> Exposition:
-        return Exposition(families.render().decode())
+        return Exposition((await figures.metrics()).decode())
 
     app = web.Application()
     app.router.add_get("/metrics", served(Route("GET", "/metrics", page)))
     return app
 
 
-OFFICE_PARTS = web.AppKey("parts", Parts)
+ERASURES = web.AppKey("erasures", Erasures)
+FIGURES: web.AppKey[Figures] = web.AppKey("figures")
 
 
 async def _startupz(request: web.Request) -> Answer[Started] | Unready[Started]:
-    if request.app[OFFICE_PARTS].erasures.loaded:
+    if request.app[ERASURES].loaded:
         return Answer({"status": "started"})
     return Unready({"status": "loading"})
 
 
 async def _readyz(request: web.Request) -> Answer[Ready] | Unready[NotReady]:
-    return _standing(request.app[OFFICE_PARTS].erasures)
+    return _standing(request.app[ERASURES], request.app[FIGURES])

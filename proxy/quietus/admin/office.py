@@ -9,19 +9,18 @@ from typing import Any, Final, Protocol
 from aiohttp import web
 
 from quietus.acts import Acts
+from quietus.admin.figures import Figures
 from quietus.admin.reviews import Reviews
 from quietus.admin.tokens import Identity, Tokens
 from quietus.assembly import Active
 from quietus.core.erasure import Erasure
 from quietus.core.policy import Mode
 from quietus.core.verdict import Verdict
-from quietus.decided import Decided
 from quietus.demands import Demands
 from quietus.erasures import Erasures
-from quietus.metrics import Metrics
 from quietus.ordering import Ordering
 from quietus.ports import Clock
-from quietus.shown import ErasureView, ShapeView
+from quietus.shown import ErasureView
 from quietus.views import Declared, erasure_view
 
 
@@ -43,13 +42,13 @@ class Office:
     active: Active
     started_at: float
     """Unix seconds at which this process began."""
-    metrics: Metrics
+    figures: Figures
     tokens: Tokens
     clock: Clock
     verdict: Callable[[Erasure], Verdict]
     declared: Callable[[], Iterable[Declared]]
-    unmapped: Callable[[], list[ShapeView]]
-    decided: Decided
+    counting_since: float
+    """Unix seconds since which decisions are counted."""
     client_calls: Mapping[str, int]
     """How often clients have asked for each erasure since the process began, where it was more than once."""
     hosts: frozenset[str]

@@ -119,13 +119,12 @@ async def audit(request: web.Request, query: AuditQuery) -> Lines:
 async def decisions(request: web.Request) -> DecisionsView:
     """What was decided, counted by what policies can ask: no content, no subject."""
     office = request.app[OFFICE]
-    counted = office.decided
     return {
-        "since": stamp(counted.since), "policy": office.active.policy.name, **counted.listed(),
-        "unmapped": office.unmapped(),
+        "since": stamp(office.counting_since), "policy": office.active.policy.name,
+        **await office.figures.decisions(), "unmapped": await office.figures.unmapped(),
     }  # fmt: skip
 
 
 async def unmapped(request: web.Request) -> Unmapped:
     """The shapes of requests that the profile does not describe, without ids."""
-    return {"routes": request.app[OFFICE].unmapped()}
+    return {"routes": await request.app[OFFICE].figures.unmapped()}

@@ -64,7 +64,7 @@ async def receipt_of(office: Office, erasure: Erasure) -> ReceiptView:
         policy=(active.policy.name, active.policy.fingerprint),
         version=office.version,
         overrides=overrides,
-        bypasses=office.metrics.bypasses(),
+        bypasses=await office.figures.bypasses(),
         running_since=stamp(office.started_at),
     )
     view = office.view(office.erasures.gate.erasures[erasure.id])

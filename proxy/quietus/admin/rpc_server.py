@@ -15,6 +15,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from quietus.adapters.sharing import Sharing
+from quietus.admin.figures import Figures
+from quietus.admin.health import why_unready
 from quietus.admin.rpc import SERVICE, AdminRpc
 from quietus.erasures import Erasures
 
@@ -28,7 +30,8 @@ _LOOK: Final = 1.0
 class RpcServer:
     """A gRPC server on a socket that only this process's user can reach, and what it asks the HTTP API by."""
 
-    def __init__(self, erasures: Erasures) -> None:
+    def __init__(self, erasures: Erasures, figures: Figures) -> None:
+        self._figures = figures
         self._folder = Path(tempfile.mkdtemp(prefix="quietus-admin-"))
         self._erasures = erasures
         self._server: aio.Server | None = None
@@ -45,7 +48,7 @@ class RpcServer:
         options = [("grpc.max_receive_message_length", BODY_MAX)]
         server = aio.server(options=options, maximum_concurrent_rpcs=CALLS_MAX)
         server.add_generic_rpc_handlers((AdminRpc(self._session),))
-        health_pb2_grpc.add_HealthServicer_to_server(_Health(self._erasures), server)
+        health_pb2_grpc.add_HealthServicer_to_server(_Health(self._erasures, self._figures), server)
         reflection.enable_server_reflection((SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         server.add_insecure_port(f"unix:{self.sharing.inside}")
         await server.start()
@@ -64,13 +67,14 @@ class RpcServer:
 class _Health(health_pb2_grpc.HealthServicer):
     """Whether calls are decided, as `/readyz` says it; of the sidecar as a whole and of the one service."""
 
-    def __init__(self, erasures: Erasures) -> None:
+    def __init__(self, erasures: Erasures, figures: Figures) -> None:
         self._erasures = erasures
+        self._figures = figures
 
     def _status(self, name: str) -> Any:
         if name not in ("", SERVICE):
             return health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
-        ready = self._erasures.loaded and self._erasures.closed_cause is None
+        ready = why_unready(self._erasures, self._figures) is None
         kinds = health_pb2.HealthCheckResponse
         return kinds.SERVING if ready else kinds.NOT_SERVING
 

@@ -15,6 +15,7 @@ from aiohttp import web
 from quietus.acts import Acts
 from quietus.adapters.api_server import ApiServer
 from quietus.admin import health
+from quietus.admin.figures import Figures, OwnFigures
 from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, guard
 from quietus.admin.office import OFFICE, Office
 from quietus.admin.openapi import described
@@ -33,7 +34,7 @@ BODY_MAX: Final = 64 * 1024
 
 
 def build(
-    parts: Parts, metrics: Metrics, tokens: Tokens, settings: AdminSettings, reviews: Reviews | None = None
+    parts: Parts, figures: Figures, tokens: Tokens, settings: AdminSettings, reviews: Reviews | None = None
 ) -> web.Application:
     """The application over the parts of one sidecar."""
 
@@ -50,13 +51,12 @@ def build(
         ordering=parts.ordering,
         active=parts.active,
         started_at=parts.erasures.clock.now(),
-        metrics=metrics,
+        figures=figures,
         tokens=tokens,
         clock=parts.erasures.clock,
         verdict=parts.verdict,
         declared=declared,
-        unmapped=parts.shapes.listed,
-        decided=parts.gateway.decided,
+        counting_since=parts.gateway.decided.since,
         client_calls=parts.forgets.client_calls,
         hosts=frozenset({"localhost", address(settings.listen)[0].lower(), *map(str.lower, settings.hosts)}),
         version=running_version(),
@@ -81,24 +81,32 @@ class AdminServer:
     """The admin API on its own port. Its tokens are read, or made, when it is built."""
 
     def __init__(
-        self, parts: Parts, metrics: Metrics, settings: Settings, api_server: Callable[[], str] = str
+        self,
+        parts: Parts,
+        metrics: Metrics,
+        settings: Settings,
+        api_server: Callable[[], str] = str,
+        figures: Figures | None = None,
     ) -> None:
-        """`api_server` tells the address of the cluster's API server, where the settings do not.
+        """`figures` are those of all processes, where this is not the only one.
 
-        Raises TokenRefused, OSError.
+        `api_server` tells the address of the cluster's API server, where the settings do not. Raises
+        TokenRefused, OSError.
         """
         self._settings = settings.admin
         tokens, self.token = load_tokens(settings)
+        figures = figures or OwnFigures(parts, metrics)
         self._reviews = _reviews(parts, metrics, settings, api_server)
-        self._app = build(parts, metrics, tokens, settings.admin, self._reviews)
+        self._app = build(parts, figures, tokens, settings.admin, self._reviews)
         self._runner = web.AppRunner(self._app, access_log=None, handle_signals=False)
-        self._rpc = RpcServer(parts.erasures)
+        self._rpc = RpcServer(parts.erasures, figures)
         self._port = 0
         self._server: asyncio.Server | None = None
         self._probes_at = settings.health.listen
-        self._probes = web.AppRunner(health.build_probes(parts), access_log=None, handle_signals=False)
+        probes = health.build_probes(parts.erasures, figures)
+        self._probes = web.AppRunner(probes, access_log=None, handle_signals=False)
         self._metrics_at = settings.metrics.listen
-        self._metrics = web.AppRunner(health.build_metrics(metrics), access_log=None, handle_signals=False)
+        self._metrics = web.AppRunner(health.build_metrics(figures), access_log=None, handle_signals=False)
 
     async def start(self) -> None:
         """Listens. Raises OSError when the address is taken."""

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from quietus.app import SystemClock, bounds_of, lineage_file
+from quietus.app import SystemClock
 from quietus.assembly import Active, Parts, Surroundings, assemble
 from quietus.cli.explaining import Mute, no_id
 from quietus.cli.replay import replay
@@ -24,6 +24,7 @@ from quietus.core.screening import Screener
 from quietus.keys import Keyring
 from quietus.ledger.memory import MemoryLedger
 from quietus.metrics import Metrics
+from quietus.opening import bounds_of, lineage_file
 from quietus.policies import load_policy
 from quietus.ports import LineageFault, Upstream, UpstreamError
 from quietus.profiles.loader import load_profile

@@ -154,3 +154,26 @@ def compare(path: Path, head: Head | None, known: Head | None, hash_then: str | 
             f"event {known.number} of the ledger is not the one that the head file {path} knows: the ledger "
             "was rewritten; restore it from a backup that verifies"
         )
+
+
+def lock_for_worker(path: Path) -> int:
+    """Says for as long as this process lives that it answers from the ledger at `path`; the descriptor."""
+    handle = os.open(_workers(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_ONLY)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    return handle
+
+
+def workers_live(path: Path) -> bool:
+    """Whether a process answers from the ledger at `path` as somebody's worker."""
+    handle = os.open(_workers(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, OWNER_ONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _workers(path: Path) -> Path:
+    return Path(f"{path}.workers.lock")

@@ -19,7 +19,9 @@ from quietus.workers.figures import counts_of, listed, page, told
 class CrewFigures:
     """Asks every worker anew each time; what a lost one told last is kept."""
 
-    def __init__(self, parts: Parts, metrics: Metrics) -> None:
+    def __init__(self, parts: Parts, metrics: Metrics, *, written_down: bool) -> None:
+        """`written_down`: decisions are kept beside the ledger; who comes in a lost one's place goes on."""
+        self._written_down = written_down
         self._parts = parts
         self._metrics = metrics
         self._own = OwnFigures(parts, metrics)
@@ -32,6 +34,8 @@ class CrewFigures:
         self._parts.lineage.lose("a worker ended without writing down all that it had learned")
         if not known:
             return
+        if self._written_down:
+            known = {**known, "decisions": _decisions([]), "unmapped": []}
         both = [each for each in (self._gone, known) if each]
         self._gone = {
             "families": counts_of(each["families"] for each in both),

@@ -36,7 +36,7 @@ class Head:
         self._hub = hub
         self._log = log
         self._clock = parts.erasures.clock
-        self.figures = CrewFigures(parts, metrics)
+        self.figures = CrewFigures(parts, metrics, written_down=settings.ledger.path is not None)
         self._crew: Crew | None = None
         self._held: list[socket.socket] = []
         self.http_url = ""

@@ -21,6 +21,9 @@ from quietus.core.tokens import BLOBS, TOKENS, tokens_of, unwrapped
         ("ring (044) 668-1800 today", ["number:446681800"]),
         ("ring 555-1234 today", ["number:5551234"]),
         ("ring 55-51234 today", []),
+        ("ring 1234 5678 today", []),
+        ("ring (44) 66 81 80 today", ["number:44668180"]),
+        ("ring 44 66 81 80 today", []),
         ("my card: 4556 7375 8689 9855", ["number:586899855"]),
         ("number 123456789", ["number:123456789"]),
         ("number 1234567", ["number:1234567"]),
@@ -88,6 +91,19 @@ def test_what_is_said_in_another_writing_is_read(text: str) -> None:
 )
 def test_what_is_no_other_writing_is_left_alone(text: str) -> None:
     assert unwrapped(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (base64.b64encode(b"a key inside").decode(), "a key inside"),
+        (b"a key inside now".hex(), "a key inside now"),
+        ("a%20key", "a key"),
+        ("a\\u0020key", "a key"),
+    ],
+)
+def test_the_shortest_of_another_writing_is_read(text: str, said: str) -> None:
+    assert said in unwrapped(text)
 
 
 def test_only_so_many_pieces_of_a_text_are_decoded() -> None:

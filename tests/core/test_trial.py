@@ -1,0 +1,52 @@
+"""What follows from the looks at one canary, where there are few of them or none."""
+
+from __future__ import annotations
+
+import pytest
+
+from quietus.core.trial import Case, Lag, Span, drift, lag_of, revived
+from tests.core.test_trial_findings import case
+
+
+def test_what_was_never_looked_at_is_not_said_to_be_gone() -> None:
+    assert Case("c").gone is False
+    assert case({"row": "+-", "search": "---"}).gone is True
+    assert case({"row": "+-", "search": "--+"}).gone is False
+
+
+@pytest.mark.parametrize(
+    ("span", "leaked"),
+    [(Span(0.0, 5.0), False), (Span(1.0, 2.0), True), (Span(0.0, None), True), (Span(1.0, None), True)],
+)
+def test_a_surface_leaked_that_told_at_all(span: Span, leaked: bool) -> None:
+    assert span.leaked is leaked
+
+
+def test_only_a_read_by_key_that_tells_what_nothing_else_tells_revives() -> None:
+    assert revived(case({"row": "+", "search": "-"}), {"row"})
+    assert not revived(case({"row": "+", "search": "+"}), {"row"})
+    assert not revived(case({"row": "-", "search": "-"}), {"row"})
+    assert not revived(case({"row": "+"}), {"row"}), "nothing else was asked"
+    assert not revived(Case("c"), {"row"})
+
+
+def test_a_surface_has_the_lag_of_the_cases_that_it_was_proven_for() -> None:
+    quiet, leaking = case({"row": "---"}), case({"row": "+--"})
+    assert lag_of([quiet, quiet], "row") == Lag(0.0, 0.0, 0.0, 0.0, cases=2, leaked=0, never=0)
+    found = lag_of([quiet, leaking], "row")
+    assert found is not None
+    assert (found.p50, found.max, found.leaked) == (pytest.approx(1.1), pytest.approx(1.1), 1)
+    three = lag_of([quiet, quiet, leaking], "row")
+    assert three is not None
+    assert three.p50 == 0.0
+    unproven = case({"row": "+--"})
+    unproven.proven = {}
+    assert lag_of([unproven], "row") is None
+
+
+def test_what_differs_between_baselines_by_itself_is_no_drift() -> None:
+    baselines = [{"id": "1", "text": "t"}, {"id": "1", "text": "t"}, {"id": "2", "text": "t"}]
+    assert drift(baselines, {"id": "3", "text": "t"}) == ()
+    assert drift(baselines, {"id": "3", "text": "u"}) == ("text",)
+    assert drift(baselines, {"id": "1", "text": "t", "more": "m"}) == ("more",)
+    assert drift(baselines[:1], {"id": "3"}) == ()

@@ -26,12 +26,12 @@ HELD = PURE | {"ports", "key_file", "keys", "permits", "metrics", "logs", "setti
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
     "acts", "answers", "arrivals", "attribution", "barrier", "bypass", "collecting", "conversation_ports",
-    "conversing", "decided", "deciding", "demands", "driven", "erasures", "flights", "forgets", "forgetting",
-    "gateway", "inquiry", "intents", "judging", "kept", "lease", "lineage", "lineage_descent",
-    "lineage_rounds", "marking", "messages", "order_views", "ordering", "outgoing", "owners", "prober",
-    "questions", "reconciler", "recording", "release", "remedies", "repeats", "replicas", "restating",
-    "roster", "rounds", "scan", "shapes", "snapshots", "snapshotter", "streams", "timetable", "trials",
-    "views", "waiting", "watched", "whys",
+    "conversing", "decided", "decided_kept", "deciding", "demands", "driven", "erasures", "flights",
+    "forgets", "forgetting", "gateway", "inquiry", "intents", "judging", "kept", "lease", "lineage",
+    "lineage_descent", "lineage_rounds", "marking", "messages", "order_views", "ordering", "outgoing",
+    "owners", "prober", "questions", "reconciler", "recording", "release", "remedies", "repeats",
+    "replicas", "restating", "roster", "rounds", "scan", "shapes", "snapshots", "snapshotter", "streams",
+    "timetable", "trials", "views", "waiting", "watched", "whys",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}
@@ -76,7 +76,7 @@ LAYERS: dict[str, set[str]] = {
     "workers": {"core", "ports", "ledger"},
     "opening": WHOLE | {"ledger", "ledger_server"},
     "process": WHOLE | {
-        "admin", "certificates", "config", "gauges", "opening", "reloading", "tracing", "wires"},
+        "admin", "certificates", "config", "gauges", "ledger", "opening", "reloading", "tracing", "wires"},
     "crew_figures": WHOLE | {"admin", "workers"},
     "head": WHOLE | {"adapters", "crew_figures", "ledger", "workers"},
     "worker": {"app", "ledger", "logs", "opening", "process", "settings", "workers"},

@@ -47,8 +47,8 @@ class Office:
     clock: Clock
     verdict: Callable[[Erasure], Verdict]
     declared: Callable[[], Iterable[Declared]]
-    counting_since: float
-    """Unix seconds since which decisions are counted."""
+    counting_since: Callable[[], float]
+    """Unix seconds since which decisions are counted: mostly before this process began."""
     client_calls: Mapping[str, int]
     """How often clients have asked for each erasure since the process began, where it was more than once."""
     hosts: frozenset[str]

@@ -120,7 +120,7 @@ async def decisions(request: web.Request) -> DecisionsView:
     """What was decided, counted by what policies can ask: no content, no subject."""
     office = request.app[OFFICE]
     return {
-        "since": stamp(office.counting_since), "policy": office.active.policy.name,
+        "since": stamp(office.counting_since()), "policy": office.active.policy.name,
         **await office.figures.decisions(), "unmapped": await office.figures.unmapped(),
     }  # fmt: skip
 

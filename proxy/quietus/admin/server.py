@@ -56,7 +56,7 @@ def build(
         clock=parts.erasures.clock,
         verdict=parts.verdict,
         declared=declared,
-        counting_since=parts.gateway.decided.since,
+        counting_since=lambda: parts.gateway.decided.since,
         client_calls=parts.forgets.client_calls,
         hosts=frozenset({"localhost", address(settings.listen)[0].lower(), *map(str.lower, settings.hosts)}),
         version=running_version(),

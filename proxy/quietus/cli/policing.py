@@ -23,7 +23,7 @@ Named = Annotated[str, typer.Argument(metavar="POLICY", help="default, strict, o
 
 
 def policy_record(config: Config = None, admin: Admin = None, token_file: TokenFile = None) -> None:
-    """Print what a sidecar has decided since it started, as JSON, for `diff` and `observed`.
+    """Print what a sidecar has decided, counted, as JSON, for `diff` and `observed`.
 
     It holds what policies look at: routes, tenants, principals, purposes, states; no subject and no content.
 

@@ -3,7 +3,8 @@
     python scripts/mutate.py                   # all of the core, on one processor
     python scripts/mutate.py states due        # some modules
     python scripts/mutate.py --minutes 30      # so long: of each module a sample, in functions first
-    python scripts/mutate.py --new             # what was never tried: for whom no test has changed
+    python scripts/mutate.py --new             # what was never tried, and no survivor again
+    python scripts/mutate.py --tests tests/core/test_new.py    # survivors, with these tests alone
     python scripts/mutate.py --page            # only write docs/mutation.md from what was found before
 
 A copy of the tree is tried, so that somebody may go on working. Tests are collected once; a mutant of a
@@ -48,7 +49,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.mutant_fresh import SURVIVED  # noqa: E402
 from scripts.mutant_page import Row, page, summary, verdict  # noqa: E402
 from scripts.mutants import Mutant, mutants  # noqa: E402
-from scripts.mutating import BUDGET, Bench  # noqa: E402
+from scripts.mutating import BUDGET, TESTS, Bench  # noqa: E402
 
 CORE: Final = Path("proxy/quietus/core")
 PAGE: Final = ROOT / "docs" / "mutation.md"
@@ -83,11 +84,11 @@ def run(names: Sequence[str], given: argparse.Namespace) -> None:
         for inside in (True, False):  # what is in functions first: the others take a few times as long
             each = ([(book, one) for one in book.order if one.inside is inside] for book in books)
             left.extend(filter(None, chain.from_iterable(zip_longest(*each))))
-        if given.new:
-            left = deque(pair for pair in left if not pair[0].knows(pair[1]))
+        if given.new or given.tests:
+            left = deque(pair for pair in left if pair[0].knows(pair[1]) is not given.new)
         # Survivors of before come first: a test may have been written since.
         left = deque(sorted(left, key=lambda pair: not pair[0].knows(pair[1])))
-        with Bench(folder, FOUND, given.budget, given.jobs) as bench:
+        with Bench(folder, FOUND, given.budget, given.jobs, given.tests or TESTS) as bench:
 
             def work(job: int) -> None:
                 while left and time.monotonic() < end:
@@ -179,6 +180,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--page", action="store_true", help="only write docs/mutation.md")
     parser.add_argument("--minutes", type=float, default=inf, help="then what was run is a sample")
     parser.add_argument("--new", action="store_true", help="not what survived before, which is known already")
+    parser.add_argument("--tests", nargs="+", help="with these alone, and only what survived the others")
     parser.add_argument("--jobs", type=int, default=1, help="mutants that are tried at once")
     parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of tests for each mutant")
     given = parser.parse_args(arguments)

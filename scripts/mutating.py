@@ -44,15 +44,18 @@ Reached = set[tuple[str, int]]
 class Bench:
     """Both processes, as long as it is open."""
 
-    def __init__(self, folder: Path, known: Path, budget: float = BUDGET, jobs: int = 1) -> None:
+    def __init__(
+        self, folder: Path, known: Path, budget: float = BUDGET, jobs: int = 1, tests: Sequence[str] = TESTS
+    ) -> None:
         """`known` is a folder for what was found out of the tests; `jobs` mutants are tried at once."""
-        self._folder, self._known, self._budget, self._jobs = folder, known, budget, jobs
+        self._folder, self._known, self._budget, self._jobs, self._tests = folder, known, budget, jobs, tests
 
     def __enter__(self) -> Bench:
         prepare()
         self._fresh = Server(lambda serve: standing_by(self._folder, serve), self._jobs)
         self._placed = Server(
-            lambda serve: collected(self._folder, self._known, self._budget, self._jobs, serve), self._jobs
+            lambda serve: collected(self._folder, self._known, self._budget, self._jobs, self._tests, serve),
+            self._jobs,
         )
         return self
 
@@ -99,19 +102,20 @@ def prepare() -> None:
 
 
 def collected(
-    folder: Path, known: Path, budget: float, jobs: int, serve: Callable[[Answers], None]
-) -> None:
+    folder: Path, known: Path, budget: float, jobs: int, tests: Sequence[str],
+    serve: Callable[[Answers], None],
+) -> None:  # fmt: skip
     """Collects the tests once, learns which statements each reaches, and serves."""
     import pytest
 
     class Loop:
         def pytest_runtestloop(self, session: pytest.Session) -> bool:
             items = [item for item in session.items if not any(name in item.nodeid for name in LEFT_OUT)]
-            file = known / f"reached-{_tree(folder)}"
+            file = known / f"reached-{_tree(folder, tests)}"
             if not file.exists():
                 reach = _reach(items, jobs)
                 assert reach, "the tests fail without any mutant"
-                for old in known.glob("reach*-*"):
+                for old in known.glob("reach*-*") if tests == TESTS else ():
                     old.unlink()
                 file.write_bytes(pickle.dumps(reach))
             serve(Placed(folder, items, pickle.loads(file.read_bytes()), budget))
@@ -119,13 +123,14 @@ def collected(
 
     quiet()
     sys.meta_path.insert(0, Finder(folder, Marked))
-    pytest.main([*OPTIONS, f"--rootdir={folder}", *TESTS], plugins=[Loop()])
+    pytest.main([*OPTIONS, f"--rootdir={folder}", *tests], plugins=[Loop()])
 
 
-def _tree(folder: Path) -> str:
+def _tree(folder: Path, tests: Sequence[str]) -> str:
     """A digest of the code and its tests."""
     paths = sorted(path for place in ("proxy", "tests") for path in (folder / place).rglob("*.py"))
-    return sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()[:16]
+    read = (path.read_bytes() for path in paths)
+    return sha256(b"".join([*read, *(test.encode() for test in tests)])).hexdigest()[:16]
 
 
 def _reach(items: list[Any], jobs: int) -> list[tuple[Test, Reached]]:

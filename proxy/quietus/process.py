@@ -19,8 +19,10 @@ from quietus.admin.server import running_version
 from quietus.assembly import Active, Parts, Surroundings, assemble
 from quietus.certificates import Certificates
 from quietus.config import Settings, traces_protocol
+from quietus.decided_kept import DecidedKept
 from quietus.gauges import keep_publishing, publish
 from quietus.keys import Keyring
+from quietus.ledger.counts_file import CountsFile
 from quietus.metrics import Metrics
 from quietus.opening import bounds_of, lineage_file
 from quietus.policies import load_policy
@@ -104,10 +106,11 @@ class Process:
     def _principal(self, credential: str) -> str:
         return self.keyring.pseudonym("principal", credential).hex()[:16]
 
-    async def begin(self, *, first: bool) -> None:
+    async def begin(self, *, first: bool, place: str = "") -> None:
         """Loads the ledger, and begins to probe. Raises LedgerError.
 
-        `first`: nobody else of this sidecar has begun, and the lineage may be what a crash has left.
+        `first`: nobody else of this sidecar has begun, and the lineage may be what a crash has left. `place`
+        tells the processes of a sidecar apart that keep counts of their own beside the ledger.
         """
         await self.parts.erasures.load()
         await self._lineage(self.parts.lineage.load(serving=first))
@@ -125,6 +128,10 @@ class Process:
             self.certificates.run(),
         ):
             self.keep(work)
+        if (path := self.settings.ledger.path) is not None:
+            counts = CountsFile(path.with_suffix(f".decisions{place}"))
+            decided, shapes = self.parts.gateway.decided, self.parts.shapes
+            self.keep(DecidedKept(decided, shapes, self.parts.erasures, self.log, counts).run())
 
     async def _lineage(self, work: Coroutine[Any, Any, None]) -> None:
         # What derived from what is evidence for verdicts; no gate depends on it, and none waits for it.

@@ -35,13 +35,14 @@ class Worker:
         await self.line.begin(end)
         watching = asyncio.ensure_future(self._outlive_nobody())
         try:
-            settings = Settings.model_validate(await self.line.ask("settings"))
+            place, document = await self.line.ask("settings")
+            settings = Settings.model_validate(document)
             if settings.ledger.path is not None:
                 lock_for_worker(settings.ledger.path)
             ledger, keyring = worker_ledger(settings, self._ledger)
             process = Process(settings, ledger, keyring, SystemClock())
             listeners = process.listeners(reuse_port=True)
-            await unhurried(process.begin(first=False))
+            await unhurried(process.begin(first=False, place=f".{place}"))
             await listeners.start()
         except Exception as error:
             await self.line.ask("failed", str(error) or type(error).__name__)

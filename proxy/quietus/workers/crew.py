@@ -143,7 +143,7 @@ class Crew:
         near, far = socket.socketpair()
         served = worker.served
         own: dict[str, Answering] = {
-            "settings": self._told,
+            "settings": partial(self._told, worker),
             "serves": partial(self._begun, worker),
             "failed": partial(self._failed, worker),
         }
@@ -163,8 +163,8 @@ class Crew:
                 with suppress(LedgerError):
                     await served.view.close()
 
-    async def _told(self) -> dict[str, Any]:
-        return self._settings
+    async def _told(self, worker: Worker) -> tuple[int, dict[str, Any]]:
+        return worker.place, self._settings
 
     async def _begun(self, worker: Worker) -> None:
         worker.serves = True

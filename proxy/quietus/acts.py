@@ -95,7 +95,8 @@ class Acts:
         facts = {"reason": stated(reason, subject), "allows_old": allow_old}
         keyring = self._erasures.keyring
         scope = keyring.pseudonymise(_who(subject, tenant))
-        named = [e for e in self._erasures.gate.of_subject(scope) if not e.by_hand]
+        # One whose intent is still being written comes after this: nothing yet to let them back from.
+        named = [e for e in self._erasures.gate.of_subject(scope) if not e.by_hand and e.version]
         if not named:
             raise NoSuchErasure("no tombstone names this subject")
         changed = []
@@ -127,7 +128,7 @@ class Acts:
 
     def _get(self, erasure: str) -> Erasure:
         found = self._erasures.get(erasure)
-        if found is None or found.by_hand:
+        if found is None or found.by_hand or not found.version:
             raise NoSuchErasure("no erasure of that id is known here")
         return found
 

@@ -153,6 +153,9 @@ class Erasures:
         unmark: Sequence[str] = (),
     ) -> list[Event]:
         """Writes and folds. `expect` and `epoch` are compared and set on: raises Conflict if one moved on."""
+        if expect is not None and not expect.version:
+            # Only proposed: if its intent is never written, this would be the first that is heard of it.
+            raise Conflict("the erasure is only being asked for: nothing can be written of it yet")
         if expect is not None and self.gate.erasures[expect.id].version != expect.version:
             raise Conflict(f"the erasure has moved on since version {expect.version}")
         proposed = [self._propose(draft) for draft in drafts if draft.type in INTENTS]

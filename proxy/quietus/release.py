@@ -11,7 +11,7 @@ from quietus.answers import Answer, decision_header, marks, passed, problem
 from quietus.core.decision import Decision, Question, Screening
 from quietus.core.erasure import Erasure
 from quietus.core.exchange import Headers, Reply
-from quietus.core.gate import Gate
+from quietus.core.gate import Gate, Relation
 from quietus.core.operations import Call, Item, Operation
 from quietus.core.policy import Effect, Mode
 from quietus.core.problems import PROBLEMS, Retry
@@ -166,15 +166,21 @@ class Releaser:
         A settled id that the store has given to the very record that was written is that record's now.
         """
         call, answered = reading.call, judged.answered
-        if call.operation is not Operation.WRITE or answered is None or "key" not in judged.screening.causes:
+        if call.operation is not Operation.WRITE or answered is None or not judged.screening.causes:
             return ()
         own = _keys_of(call)
         found: dict[str, Erasure] = {}
         rows = {item.key: item for item in answered.items if item.key is not None}
         for key, item in rows.items():
+            if key in own:
+                continue
             for hit in self._screener.keys(key, self._owners.path_of(item, call)):
-                if key not in own and (own or hit.erasure.unsettled):
+                if own or hit.erasure.unsettled:
                     found[hit.erasure.id] = hit.erasure
+            # A forget that names keys names them wherever they lie, also where nothing lay under them.
+            scope = self._owners.scope_of(item, call, flight.question.scope)
+            near = (e for e, how in self._gate.restricting(scope) if how is Relation.INSIDE)
+            found |= {e.id: e for e in near if not isinstance(e.predicate.key, Wild)}
         for _, text in answered.scalars():
             if text not in own and text not in rows:
                 found.update((h.erasure.id, h.erasure) for h in self._screener.look(text) if h.cause == "key")
@@ -193,9 +199,12 @@ class Releaser:
         """Remembers whose the rows are that pass."""
         # A write that a gate has overtaken is not newer than what shut it.
         born = self._gate.epoch if reading.call.operation is Operation.WRITE and not flight.met else 0
+        own = _keys_of(reading.call)
         for item in items:
             if item.position not in dropped:
-                self._owners.learn(item, reading.call, flight.question.scope, born)
+                # Under another key than it asked for it may have gone into a record that was there before.
+                new = not own or item.key in own
+                self._owners.learn(item, reading.call, flight.question.scope, born if new else 0)
 
     # --- releasing -----------------------------------------------------------------------------
 

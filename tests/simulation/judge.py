@@ -110,12 +110,17 @@ class Judge(Witness):
             return
         keys = {w.key for ws in self.truth.carried.values() for w in ws}
         call = self.calls[int(step)]
-        call.merged |= frozenset(read(reply.headers, reply.body).merged)
-        for row in read(reply.headers, reply.body).keyed:
+        names = read(reply.headers, reply.body)
+        # A key that it did not ask for: who sees only the answer cannot tell a merge from one that was
+        # free again.
+        call.merged |= frozenset((*names.merged, *names.keyed))
+        for row in names.keyed:
             for records in self.truth.carried.values():
-                for written in records:
-                    if written.step == int(step) and written.key is None:
+                for written in [w for w in records if w.step == int(step)]:
+                    if written.key is None:
                         written.key, written.reused = row, row in keys
+                    elif row not in {w.key for w in records if w.step == int(step)}:
+                        records.append(replace(written, key=row, reused=row in keys))  # it went in there
 
     def answered(self, step: str, request: Request, reply: Reply) -> None:
         if step:

@@ -167,7 +167,8 @@ def assemble(around: Surroundings) -> Parts:
         intents, sharing,
     )  # fmt: skip
     collecting = Collecting(erasures, around.policy)
-    ordering = Ordering(erasures, intents, timetable.wake, around.new_id, collecting)
+    ordering = Ordering(erasures, intents, timetable.wake, around.new_id, collecting, sharing,
+                        bounds.forgets.barrier)  # fmt: skip
     deciding = Deciding(erasures, around.policy, ordering.overriding)
     severing = Severing(prober, descent, owners, lineage, around.policy, metrics)
     reconciler = Reconciler(
@@ -216,15 +217,9 @@ def _inquiry(
 
 def _prober(around: Surroundings, owners: Owners, screener: Screener, sharing: Sharing) -> Prober:
     return Prober(
-        around.profile,
-        around.upstream,
-        owners,
-        screener,
-        around.clock,
-        around.bounds.probes,
-        around.metrics,
-        lambda: sharing.live,
-    )
+        around.profile, around.upstream, owners, screener, around.clock, around.bounds.probes,
+        around.metrics, lambda: sharing.live,
+    )  # fmt: skip
 
 
 def _sharing(

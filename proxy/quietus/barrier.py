@@ -17,6 +17,10 @@ TRIES: Final = 100
 T = TypeVar("T")
 
 
+class BarrierUnreached(Exception):
+    """What people have ordered stands in the ledger, and not every replica is known to hold to it yet."""
+
+
 class Sharing(Protocol):
     """What the engine asks of whoever knows whether there are other replicas."""
 
@@ -30,6 +34,9 @@ class Sharing(Protocol):
 
     async def reach(self, erasure: Erasure, seconds: float) -> bool:
         """Waits until all gate on an erasure, with its scope drained; False when not in time."""
+
+    async def know(self, number: int, seconds: float) -> bool:
+        """Waits until all have read the ledger up to an event; False when not in time. Raises LedgerError."""
 
     async def hold(self, erasure: str) -> bool:
         """Whether this replica works on an erasure. Raises LedgerError."""
@@ -64,6 +71,10 @@ class Alone:
     async def reach(self, erasure: Erasure, seconds: float) -> bool:
         """What is in flight here is all there is."""
         return await self._flights.drain(erasure.predicate, seconds)
+
+    async def know(self, number: int, seconds: float) -> bool:
+        """What is written here is known here."""
+        return True
 
     async def hold(self, erasure: str) -> bool:
         """There is nobody else."""

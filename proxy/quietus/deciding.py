@@ -31,6 +31,7 @@ class Deciding:
             # What was admitted under a lease that is over is decided as if nothing were known.
             question = replace(question, failure="ledger")
         decision = decide(question, self._erasures.gate, self._policy())
-        if decision.erasures and self._overriding(question.scope) is not None:
+        # Without word from the ledger nobody knows whether the override still stands.
+        if decision.erasures and question.failure is None and self._overriding(question.scope) is not None:
             return overridden(decision, question.call.operation)
         return decision

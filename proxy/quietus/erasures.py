@@ -34,6 +34,7 @@ SHORT = 100
 """A page of the ledger that has fewer entries is its last one."""
 
 Listener = Callable[[Erasure, Event], None]
+OrderListener = Callable[[Event], None]
 
 
 @dataclass(slots=True)
@@ -53,11 +54,7 @@ class Erasures:
     """Reads and changes erasures. One event loop owns it."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        keyring: Keyring,
-        clock: Clock,
-        store: str,
+        self, ledger: Ledger, keyring: Keyring, clock: Clock, store: str,
         took: Callable[[float], None] = lambda seconds: None,
     ) -> None:
         """`took` is told how long each append to the ledger took, in seconds."""
@@ -78,6 +75,7 @@ class Erasures:
         """The hash of the newest event that is folded in: what follows continues it."""
         self._following = asyncio.Lock()
         self._listeners: list[Listener] = []
+        self._order_listeners: list[OrderListener] = []
         self._fences: list[Callable[[Erasure], None]] = []
         self._waiters = _Waiters()
         self._keys: dict[str, SealKey] = {}
@@ -125,6 +123,10 @@ class Erasures:
     def listen(self, listener: Listener) -> None:
         """Calls `listener` after each change, in the order of the ledger."""
         self._listeners.append(listener)
+
+    def on_order(self, listener: OrderListener) -> None:
+        """Calls `listener` after each event that belongs to no erasure: holds, overrides, their ends."""
+        self._order_listeners.append(listener)
 
     def on_fence(self, fence: Callable[[Erasure], None]) -> None:
         """Calls `fence` when an intent is about to be written, before it can be durable."""
@@ -175,13 +177,9 @@ class Erasures:
     ) -> list[Event]:
         began = self.clock.monotonic()
         try:
+            seen = (expect.id, expect.version) if expect is not None else None
             events = await self.ledger.append(
-                drafts,
-                expect=(expect.id, expect.version) if expect is not None else None,
-                epoch=epoch,
-                marks=marks,
-                secrets=secrets,
-                unmark=unmark,
+                drafts, expect=seen, epoch=epoch, marks=marks, secrets=secrets, unmark=unmark
             )
         except LedgerUncertain:
             self.closed_cause = "ledger"  # an intent may be durable: nothing goes through until a restart
@@ -233,6 +231,8 @@ class Erasures:
                 self.number, self.hash = event.number, event.hash
             changed = self.gate.apply(event)
             if changed is None:
+                for told in self._order_listeners:
+                    told(event)
                 continue
             for listener in self._listeners:
                 listener(changed, event)

@@ -15,6 +15,7 @@ from typing import Final
 
 from quietus.core.decision import Decision, Question, stricter
 from quietus.core.erasure import Erasure
+from quietus.core.events import Event, EventType, scope_from_facts
 from quietus.core.operations import Operation
 from quietus.core.policy import Mode
 from quietus.core.scope import Scope, overlaps
@@ -108,6 +109,19 @@ class Flights:
             flight.hold(decide(flight.question))
             enforced = flight.decision.mode is Mode.ENFORCE
             if flight.releasing and erasure.unsettled and enforced:
+                flight.overtaken.set()
+
+    def ordered(self, event: Event, decide: Callable[[Question], Decision]) -> None:
+        """An override has begun or ended: calls under way are decided again, what it let out is aborted."""
+        if event.type is not EventType.OVERRIDDEN:
+            return
+        scope = scope_from_facts(event.facts["scope"])
+        for flight in self._open:
+            if not overlaps(scope, flight.question.scope):
+                continue
+            before = flight.decision
+            flight.hold(decide(flight.question))
+            if flight.releasing and flight.decision.effect is not before.effect:
                 flight.overtaken.set()
 
     def release(self, flight: Flight) -> None:

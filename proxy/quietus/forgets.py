@@ -242,9 +242,9 @@ class Forgets:
 
     async def _send(self, erasure: Erasure, asking: list[Reading]) -> Driven:
         first = erasure.forwards == 1 and erasure.id in self._readings
-        permit = Granted(Purpose.CLIENT if first else Purpose.FORGET)
-        began = self._erasures.clock.monotonic()
-        heard: list[tuple[Ack, Reply]] = []
+        purpose = Purpose.CLIENT if first else Purpose.FORGET
+        permit = Granted(purpose, still=lambda: not self._now(erasure).held)
+        began, heard = self._erasures.clock.monotonic(), list[tuple[Ack, Reply]]()
         for reading in asking:
             self._metrics.count("forget_calls", side="upstream")
             try:
@@ -252,7 +252,7 @@ class Forgets:
                 reply = await opened.read(self._limits.response_bytes)
             except UpstreamError:
                 await self._append(erasure, EventType.UNCLEAR, {"cause": "no answer"})
-                return Driven(Stage.UNCLEAR, self._now(erasure))
+                return Driven(Stage.HELD if self._now(erasure).held else Stage.UNCLEAR, self._now(erasure))
             heard.append((self._profile().ack(reading, reply), reply))
         # How fast a store acknowledges is exported, and is evidence of nothing.
         self._metrics.observe("forget_seconds", self._erasures.clock.monotonic() - began, phase="ack")

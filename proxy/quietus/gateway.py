@@ -89,6 +89,7 @@ class Gateway:
         self._clock = erasures.clock
         erasures.listen(lambda erasure, event: flights.fence(erasure, self.decide) if event.gate else None)
         erasures.on_fence(lambda erasure: flights.fence(erasure, self.decide))
+        erasures.on_order(lambda event: flights.ordered(event, self.decide))
 
     # --- asking --------------------------------------------------------------------------------
 

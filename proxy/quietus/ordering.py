@@ -1,20 +1,23 @@
 """Placing and ending standing orders: legal holds, break-glass overrides, scopes quarantined by hand.
 
-Each has an actor and a reason, stands in the ledger, and is undone by an act of its own. An override ends by
-itself, whatever becomes of whoever gave it: by the wall clock, and at the latest by this process's own.
+Each has an actor and a reason, stands in the ledger, and is undone by an act of its own. What shuts is known
+to every replica before its act returns; what opens may be known to others a little later. An override ends
+by itself, whatever becomes of whoever gave it: each replica counts its length on a clock that nobody sets,
+from when it heard of it. One that reads of it as it starts takes what its wall clock says is left, if less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from quietus.acts import BadAct, stated
+from quietus.barrier import BarrierUnreached, Sharing, anew
 from quietus.collecting import Collecting
 from quietus.core.erasure import Erasure
-from quietus.core.events import Draft, EventType, scope_to_facts
+from quietus.core.events import Draft, Event, EventType, scope_to_facts
 from quietus.core.orders import MOST, Hold, Override
 from quietus.core.scope import Scope, overlaps
 from quietus.core.states import State
@@ -43,37 +46,60 @@ class Ordering:
         wake: Callable[[str], object],
         new_id: Callable[[], str],
         collecting: Collecting,
+        sharing: Sharing,
+        patience: float,
     ) -> None:
+        """`patience`: seconds for which the other replicas are waited for."""
         self._collecting = collecting
         self._erasures = erasures
         self._intents = intents
         self._wake = wake
         self._new_id = new_id
+        self._sharing = sharing
+        self._patience = patience
         self._ends: dict[str, float] = {}
+        """The monotonic second at which each override is over."""
+        self._unclaimed: set[str] = set()
+        """Overrides that are ended, and of which not every replica is known to have heard it."""
+        erasures.on_order(self._heard)
 
     # --- holds ---------------------------------------------------------------------------------
 
     async def hold(self, scope: Scope, exception: str, until: float, reason: str, actor: str) -> Hold:
-        """Forbids to erase in a raw scope until a Unix second. Raises BadAct, LedgerError.
+        """Forbids to erase in a raw scope until a Unix second; the same again is the one that stands.
 
         Erasures in it that are under way stop: nothing is removed or judged, and their gates stay shut.
+        Raises BadAct, LedgerError, and BarrierUnreached: then it stands, and is not known everywhere.
         """
+        digested = self._erasures.keyring.pseudonymise(scope)
+        wanted = Hold(
+            self._name("ho"), digested, stated(exception), stated(reason, *_names(scope)), until,
+            self._erasures.clock.now(), actor,
+        )  # fmt: skip
+        placed = await anew(self._erasures, lambda: self._place(wanted))
+        await self._everywhere(placed.id)
+        return placed
+
+    async def _place(self, wanted: Hold) -> Hold:
         orders, now = self._erasures.gate.orders, self._erasures.clock.now()
-        if until <= now:
+        for hold in orders.holds.values():
+            if replace(hold, id=wanted.id, placed_at=wanted.placed_at) == wanted:
+                return hold
+        if wanted.until <= now:
             raise BadAct("until: a hold has an end date, and it lies ahead")
         if len(orders.holds) >= MOST:
             raise BadAct(f"{MOST} holds stand already; lift one first")
-        digested = self._erasures.keyring.pseudonymise(scope)
-        name = self._name("ho")
+        name = wanted.id
         facts: dict[str, Any] = {
-            "hold": name, "scope": scope_to_facts(digested), "exception": stated(exception),
-            "reason": stated(reason, *_names(scope)), "until": until,
+            "hold": name, "scope": scope_to_facts(wanted.scope), "exception": wanted.exception,
+            "reason": wanted.reason, "until": wanted.until,
         }  # fmt: skip
-        drafts = [Draft(EventType.HELD, "", now, actor, facts)]
+        # Of the gate: a forget that another replica is about to open does not know it, and is decided anew.
+        drafts = [Draft(EventType.HELD, "", now, wanted.actor, facts, gate=True)]
         for erasure in self._erasures.all():
-            if erasure.tombstoned and not erasure.held and overlaps(digested, erasure.predicate):
-                drafts.append(Draft(EventType.HELD, erasure.id, now, actor, {"hold": name}))
-        await self._erasures.append(drafts)
+            if erasure.tombstoned and not erasure.held and overlaps(wanted.scope, erasure.predicate):
+                drafts.append(Draft(EventType.HELD, erasure.id, now, wanted.actor, {"hold": name}))
+        await self._erasures.append(drafts, epoch=self._epoch())
         return orders.holds[name]
 
     async def lift(self, hold: str, reason: str, actor: str) -> None:
@@ -126,44 +152,70 @@ class Ordering:
         return self._erasures.gate.orders.overrides[name]
 
     async def end_override(self, override: str, reason: str, actor: str) -> None:
-        """Ends an override before its time. Raises NoSuchOrder, BadAct, LedgerError."""
-        now = self._erasures.clock.now()
+        """Ends an override before its time. Raises NoSuchOrder, BadAct, LedgerError, and BarrierUnreached:
+        then it is ended, and not known to be everywhere; the same again waits once more.
+        """
+        now, why = self._erasures.clock.now(), stated(reason)
         found = self._erasures.gate.orders.overrides.get(override)
-        if found is None or found.until <= now:
+        if found is None or (override not in self._unclaimed and not self._stands(found)):
             raise NoSuchOrder("no override of that id stands")
-        facts = {
-            "override": override, "effect": found.effect, "reason": found.reason, "until": now,
-            "scope": scope_to_facts(found.tenant), "ended": stated(reason),
-        }  # fmt: skip
-        await self._erasures.append([Draft(EventType.OVERRIDDEN, "", now, actor, facts, gate=True)])
+        if not found.ended:
+            facts = {
+                "override": override, "effect": found.effect, "reason": found.reason, "until": now,
+                "scope": scope_to_facts(found.tenant), "ended": why,
+            }  # fmt: skip
+            await self._erasures.append([Draft(EventType.OVERRIDDEN, "", now, actor, facts, gate=True)])
+        self._unclaimed.add(override)
+        await self._everywhere(override)
+        self._unclaimed.discard(override)
 
     def overriding(self, scope: Scope) -> Override | None:
         """The override that stands over a digested scope now. No jump of the wall clock prolongs it."""
-        orders = self._erasures.gate.orders
-        if not orders.overrides:
-            return None
-        wall, now = self._erasures.clock.now(), self._erasures.clock.monotonic()
-        found = orders.overriding(scope, wall)
-        if found is None:
-            return None
-        if len(self._ends) > MOST:
-            self._ends.clear()
-        end = self._ends.setdefault(found.id, now + found.until - wall)
-        return found if now < end else None
+        return self._erasures.gate.orders.overriding(scope, self._stands)
+
+    def _stands(self, override: Override) -> bool:
+        now = self._erasures.clock.monotonic()
+        if override.id not in self._ends:  # it was read when the ledger was loaded
+            left = min(override.until - self._erasures.clock.now(), override.until - override.begun_at)
+            self._ends[override.id] = now + left
+        return not override.ended and now < self._ends[override.id]
+
+    def _heard(self, event: Event) -> None:
+        if event.type is not EventType.OVERRIDDEN:
+            return
+        known = self._erasures.gate.orders.overrides
+        self._ends = {name: end for name, end in self._ends.items() if name in known}
+        self._unclaimed &= known.keys()
+        length = event.facts["until"] - event.at
+        self._ends[event.facts["override"]] = self._erasures.clock.monotonic() + length
 
     # --- quarantines by hand -------------------------------------------------------------------
 
     async def quarantine(self, scope: Scope, reason: str, actor: str) -> Erasure:
-        """Shuts a raw scope as an unsettled erasure would, until it is lifted. Raises BadAct, LedgerError."""
+        """Shuts a raw scope as an unsettled erasure would, until it is lifted; the same again is the one
+        that stands.
+
+        Raises BadAct, LedgerError, and BarrierUnreached: then it stands, and is not known everywhere.
+        """
+        digested = self._erasures.keyring.pseudonymise(scope)
+        placed = await self._shut(digested, stated(reason, *_names(scope)), actor)
+        # Every replica gates on it, and what they had in flight there has come back.
+        await self._everywhere(placed.id, placed)
+        return placed
+
+    async def _shut(self, scope: Scope, reason: str, actor: str) -> Erasure:
+        for each in self._erasures.quarantines():
+            if (each.predicate, each.dossier.reference, each.actor) == (scope, reason, actor):
+                return each
         if len(self._erasures.quarantines()) >= MOST:
             raise BadAct(f"{MOST} quarantines stand already; lift one first")
         name = self._name("qu")
         facts = {
             "store": self._erasures.store,
-            "predicate": scope_to_facts(self._erasures.keyring.pseudonymise(scope)),
+            "predicate": scope_to_facts(scope),
             "terms": asdict(Terms()),
             "label": "quarantine",
-            "reference": stated(reason, *_names(scope)),
+            "reference": reason,
         }
         now = self._erasures.clock.now()
         await self._erasures.append([Draft(EventType.QUARANTINED, name, now, actor, facts, gate=True)])
@@ -184,10 +236,30 @@ class Ordering:
     async def run(self) -> None:
         """Looks for what has had its time until cancelled. A ledger that fails is looked at again."""
         while True:
+            for override in self._erasures.gate.orders.overrides.values():
+                self._stands(override)  # the time of one that was loaded runs from now, asked for or not
             with suppress(LedgerError, Conflict):
                 await self.expire()
                 await self._collecting.look()
             await self._erasures.clock.sleep(EVERY)
+
+    async def _everywhere(self, name: str, shut: Erasure | None = None) -> None:
+        """Waits until every replica holds to what was written. Raises BarrierUnreached."""
+        try:
+            if shut is not None:
+                known = await self._sharing.reach(shut, self._patience)
+            else:
+                known = await self._sharing.know(self._erasures.number, self._patience)
+        except LedgerError:
+            known = False
+        if not known:
+            raise BarrierUnreached(
+                f"{name} is in the ledger, and not every replica is known to hold to it yet: send the same "
+                "again until it is answered"
+            )
+
+    def _epoch(self) -> int | None:
+        return self._erasures.gate.epoch if self._erasures.shared is not None else None
 
     def _name(self, kind: str) -> str:
         return f"{kind}_{self._new_id().partition('_')[2]}"

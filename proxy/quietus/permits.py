@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,15 +18,19 @@ class Purpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """A permit. `rule` is the rule of the policy that let a client's call pass; empty for our own calls."""
+    """A permit. `rule` is the rule of the policy that let a client's call pass; empty for our own calls.
+
+    `still` is asked just before the first byte goes: a legal hold may have been placed since.
+    """
 
     purpose: Purpose
     rule: str = ""
+    still: Callable[[], bool] | None = None
 
     @property
     def holds(self) -> bool:
-        """It stands. Where replicas share a ledger, `watched` says for how long."""
-        return True
+        """Whether it stands. Where replicas share a ledger, `watched` says for how long."""
+        return self.still is None or self.still()
 
     @property
     def own(self) -> bool:

@@ -75,8 +75,18 @@ class Prober:
         """Unix seconds, to say when something was asked."""
         return self._clock.now()
 
-    async def send(self, request: Request, purpose: Purpose, *, paced: bool = True) -> Reply:
-        """One request of our own, on a fresh connection and past caches. Raises UpstreamError."""
+    async def send(
+        self,
+        request: Request,
+        purpose: Purpose,
+        *,
+        paced: bool = True,
+        still: Callable[[], bool] | None = None,
+    ) -> Reply:
+        """One request of our own, on a fresh connection and past caches. Raises UpstreamError.
+
+        `still` is asked when its turn has come, just before it goes.
+        """
         if request.wire == "http":
             headers = (*request.headers, UNCACHED)
             request = Request(request.method, request.target, headers, request.body)
@@ -85,7 +95,7 @@ class Prober:
             if paced:
                 await self._turn()
             async with self._slots:
-                reply = await self._upstream.open(request, Granted(purpose), fresh=True)
+                reply = await self._upstream.open(request, Granted(purpose, still=still), fresh=True)
                 return await reply.read(self._limits.response_bytes)
         finally:
             self.waiting -= 1

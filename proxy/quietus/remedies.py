@@ -30,8 +30,8 @@ class Remedies:
     ) -> list[str]:
         """Asks for each record, by key and values, once; the keys that were asked for, sorted.
 
-        `done` counts what a record was asked for before. `stopped` is asked before each: a legal hold may be
-        placed in between.
+        `done` counts what a record was asked for before. `stopped` is asked before each, and again before its
+        first byte goes: a legal hold may be placed in between.
         """
         asked: set[str] = set()
         for key, values in records:
@@ -43,7 +43,7 @@ class Remedies:
                 request = self._prober.profile.remedy("delete_record", values)
                 if request is None:
                     break
-                reply = await self._prober.send(request, Purpose.REMEDY)
+                reply = await self._prober.send(request, Purpose.REMEDY, still=lambda: not stopped())
             except (UpstreamError, CannotQuote, MissingValue):
                 self._metrics.count("remedies", outcome="failed")
                 continue

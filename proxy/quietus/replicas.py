@@ -18,7 +18,7 @@ from quietus.core.events import Draft, Event, EventType
 from quietus.erasures import Erasures
 from quietus.flights import Flights
 from quietus.lineage import Lineage
-from quietus.ports import LedgerBehind, LedgerError, LedgerRefused, Muster, SharedLedger, Unlisted
+from quietus.ports import LedgerBehind, LedgerError, LedgerRefused, Member, Muster, SharedLedger, Unlisted
 from quietus.recording import Log
 from quietus.roster import Roster
 
@@ -28,7 +28,7 @@ VERIFY_EVERY: Final = 60.0
 """Seconds between two looks at the settings of the ledger's server."""
 UNDRAINED_MAX: Final = 1000
 """Erasures told apart in a renewal; where more have not drained, it says that it is behind all of them."""
-_FENCES: Final = frozenset({EventType.REQUESTED, EventType.SNAPSHOTTED})
+_FENCES: Final = frozenset({EventType.REQUESTED, EventType.SNAPSHOTTED, EventType.QUARANTINED})
 _ACTS: Final = frozenset({
     EventType.RETRIED, EventType.HOLD_LIFTED, EventType.SIGNALLED, EventType.VERIFY_ASKED,
     EventType.READMITTED,
@@ -70,6 +70,7 @@ class Replicas:
         self._pulse = asyncio.Event()
         erasures.lapses_at = float("-inf")
         erasures.listen(self._noticed)
+        erasures.on_order(self._ordered)
 
     @property
     def live(self) -> int:
@@ -91,10 +92,18 @@ class Replicas:
         until = self._clock.monotonic() + seconds
         if not await self._flights.drain(erasure.predicate, seconds):
             return False
+        return await self._all(lambda: self._roster.behind(erasure, self._session), until)
+
+    async def know(self, number: int, seconds: float) -> bool:
+        """Waits until all have read the ledger up to an event; False when not in time. Raises LedgerError."""
+        until = self._clock.monotonic() + seconds
+        return await self._all(lambda: self._roster.unread(number, self._session), until)
+
+    async def _all(self, waited_for: Callable[[], list[Member]], until: float) -> bool:
         while True:
             pulse = self._pulse  # what comes while the roster is being read is not missed
             await self._fresh()
-            behind = self._roster.behind(erasure, self._session)
+            behind = waited_for()
             alive = [m for m in behind if not (self._roster.gone(m) and await self._expel(m.session, m.beat))]
             if not alive and not self._roster.blind():
                 await self._lineage.hear()
@@ -243,6 +252,9 @@ class Replicas:
         if busy or self._lineage.untold:
             self._draining[erasure.epoch] = asyncio.ensure_future(self._drain(erasure))
 
+    def _ordered(self, _: Event) -> None:
+        self._urgent = True
+
     async def _drain(self, erasure: Erasure) -> None:
         """Until nothing admitted before is in flight there, and what may still land is written down.
 
@@ -262,6 +274,8 @@ class Replicas:
     async def _told_writes(self, name: str) -> bool:
         wall, now = self._clock.now(), self._clock.monotonic()
         erasure = self._erasures.gate.erasures[name]
+        if erasure.by_hand:
+            return True  # a quarantine settles by nobody's evidence: nothing is delayed
         try:
             for write in self._flights.unknown_in(erasure.predicate):
                 if write.name not in self._erasures.gate.erasures[name].undrained:

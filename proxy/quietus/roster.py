@@ -59,6 +59,10 @@ class Roster:
         beat, since = self._beats[member.session]
         return beat == member.beat and self._asked_at - since >= member.seconds
 
+    def unread(self, number: int, but: str) -> list[Member]:
+        """The members, except one, that have not read the ledger up to an event."""
+        return [member for member in self.members if member.session != but and member.number < number]
+
     def behind(self, erasure: Erasure, but: str) -> list[Member]:
         """The members, except one, that do not gate on an erasure as it stands, or have not drained."""
         return [

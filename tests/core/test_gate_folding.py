@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from quietus.core.events import EventType, scope_to_facts
 from quietus.core.fingerprint import Mark
 from quietus.core.gate import Gate
-from quietus.core.orders import MOST
+from quietus.core.orders import MOST, Override
 from quietus.core.scope import UNKNOWN, Scope
 from quietus.core.states import State
 from tests.core.making import World, event, requested, scope
@@ -119,6 +120,10 @@ def overridden(number: int, where: Scope, at: float, until: float, name: str = "
     return event(number, E.OVERRIDDEN, "", at, gate=True, until=until, **facts)
 
 
+def standing(now: float) -> Callable[[Override], bool]:
+    return lambda override: override.during(now, now)
+
+
 def test_hold_stands_over_its_scope_until_it_is_lifted_whatever_its_date() -> None:
     gate = Gate()
     assert gate.apply(held(1, ALICE)) is None
@@ -149,19 +154,19 @@ def test_deferred_forget_waits_until_its_intent_is_written() -> None:
 def test_override_stands_from_its_beginning_to_its_end_over_its_own_tenant() -> None:
     orders = Gate().orders
     acme = scope(tenant="acme")
-    assert orders.overriding(acme, 10.0) is None
+    assert orders.overriding(acme, standing(10.0)) is None
     orders.apply(overridden(1, acme, at=10.0, until=20.0))
     for now, stands in [(9.9, False), (10.0, True), (19.9, True), (20.0, False)]:
-        assert (orders.overriding(ALICE, now) is not None) is stands
+        assert (orders.overriding(ALICE, standing(now)) is not None) is stands
         assert orders.overridden(ALICE, now) is stands
     several = scope(tenant=("acme", "other"))
     for reach in (several, scope(tenant="other"), Scope(), Scope(tenant=UNKNOWN)):
-        assert orders.overriding(reach, 15.0) is None
+        assert orders.overriding(reach, standing(15.0)) is None
     assert orders.overridden(several, 15.0)
     assert not orders.overridden(scope(tenant="other"), 15.0)
     orders.apply(overridden(2, Scope(), at=12.0, until=18.0, name="o_2"))
     for reach in (several, Scope(), ALICE):
-        found = orders.overriding(reach, 15.0)
+        found = orders.overriding(reach, standing(15.0))
         assert found is not None
         assert (found.id, found.effect, found.reason, found.actor) == ("o_2", "annotate", "a fire", "test")
 
@@ -176,6 +181,11 @@ def test_override_that_is_ended_early_keeps_when_it_began_and_who_began_it() -> 
     assert ended.during(13.9, 30.0)
     assert not ended.during(0.0, 9.9)
     assert not ended.during(14.0, 30.0)
+    orders.apply(overridden(3, ALICE, at=10.0, until=20.0, name="o_2"))
+    assert orders.overriding(ALICE, lambda _: True) is not None
+    facts = {"override": "o_2", "effect": "annotate", "scope": scope_to_facts(ALICE), "reason": "a fire"}
+    orders.apply(event(4, E.OVERRIDDEN, "", 14.0, gate=True, until=14.0, ended="over", **facts))
+    assert orders.overriding(ALICE, lambda o: o.id == "o_2") is None, "whatever a clock says"
 
 
 def test_of_too_many_overrides_the_oldest_is_forgotten_and_one_known_takes_no_new_place() -> None:

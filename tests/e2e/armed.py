@@ -5,7 +5,8 @@
 POINT is `before:EVENT` or `after:EVENT` around the ledger's commit of an event type, `sending` when a
 forget's bytes are about to go, `sent` when its answer is there and nothing was recorded yet, or `probing`
 when the first probe after the acknowledgement is about to go. `unsafe:release` kills nothing: it switches off
-the check at release, so that a test can show what it is for.
+the check at release, so that a test can show what it is for. `clock:SECONDS` sets the wall clock off by so
+much, and `clock:wild` has it jump by ten minutes, forth and back, each time that it is looked at.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import os
 import signal
 import sys
 import time
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from quietus import replicas
 from quietus.adapters.http_client import HttpUpstream
-from quietus.app import Sidecar, harden
+from quietus.app import Sidecar, SystemClock, harden
 from quietus.arrivals import Arrivals
 from quietus.config import load
 from quietus.flights import Flights
+from quietus.ledger.shared import SharedServerLedger
 from quietus.ledger.sqlite import SqliteLedger
 from quietus.logs import setup
 from tests.replicas.unsafe import switch_off
@@ -36,6 +40,14 @@ def arm(point: str) -> None:
     when, _, event = point.partition(":")
     if when == "unsafe" and switch_off(event):
         return
+    if when == "verify":  # the settings of the ledger's server are looked at so often, in seconds
+        replicas.VERIFY_EVERY = float(event)  # type: ignore[misc]
+        return
+    if when == "clock":
+        off = [600.0, -600.0] if event == "wild" else [float(event)]
+        ways = cycle(off)
+        SystemClock.now = lambda self: time.time() + next(ways)  # type: ignore[method-assign]
+        return
     if when == "unsafe":
         Arrivals.blocked = lambda self, flight: False  # type: ignore[method-assign]
         Arrivals._concerned = lambda self, flight: flight.concerned  # type: ignore[method-assign]
@@ -47,19 +59,22 @@ def arm(point: str) -> None:
         if not left[0]:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    append, opening = SqliteLedger.append, HttpUpstream.open
+    opening = HttpUpstream.open
     acknowledged: list[bool] = []
 
-    async def killing_append(self: SqliteLedger, drafts: Any, **more: Any) -> Any:
-        armed = any(draft.type.value == event for draft in drafts)
-        if armed and when == "before":
-            die()
-        written = await append(self, drafts, **more)
-        if armed and when == "after":
-            die()
-        if any(draft.type.value == "accepted" for draft in drafts):
-            acknowledged.append(True)
-        return written
+    def killing(append: Any) -> Any:
+        async def killing_append(self: Any, drafts: Any, **more: Any) -> Any:
+            armed = any(draft.type.value == event for draft in drafts)
+            if armed and when == "before":
+                die()
+            written = await append(self, drafts, **more)
+            if armed and when == "after":
+                die()
+            if any(draft.type.value == "accepted" for draft in drafts):
+                acknowledged.append(True)
+            return written
+
+        return killing_append
 
     async def killing_open(self: HttpUpstream, request: Any, permit: Any, **more: Any) -> Any:
         forgets = "/forget" in request.target
@@ -72,7 +87,8 @@ def arm(point: str) -> None:
             die()
         return opened
 
-    SqliteLedger.append = killing_append  # type: ignore[method-assign]
+    SqliteLedger.append = killing(SqliteLedger.append)  # type: ignore[method-assign]
+    SharedServerLedger.append = killing(SharedServerLedger.append)  # type: ignore[method-assign]
     HttpUpstream.open = killing_open  # type: ignore[method-assign]
 
 

@@ -133,9 +133,13 @@ class Quietus:
     ) -> Response:
         return request(method, self.data + path, body, headers)
 
-    def office(self, path: str, method: str = "GET", body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None) -> Response:
+        """One call of the admin API, whatever it answers."""
         token = (self.folder / "admin.token").read_text().strip()
-        answer = request(method, self.admin + path, body, {"Authorization": f"Bearer {token}"})
+        return request(method, self.admin + path, body, {"Authorization": f"Bearer {token}"})
+
+    def office(self, path: str, method: str = "GET", body: Any = None) -> Any:
+        answer = self.ask(method, path, body)
         assert answer.status < 300, answer
         return answer.json
 

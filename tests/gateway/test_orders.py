@@ -7,6 +7,7 @@ import pytest
 from quietus.acts import BadAct
 from quietus.core.events import EventType
 from quietus.core.exchange import Request
+from quietus.core.operations import Call, Operation
 from quietus.core.scope import Scope, split_path
 from quietus.core.states import State
 from quietus.demands import Demand, Demands
@@ -197,6 +198,32 @@ async def test_no_jump_of_the_wall_clock_prolongs_an_override() -> None:
         for length in (0.0, -1.0, LONGEST_OVERRIDE + 1):
             with pytest.raises(BadAct):
                 await world.parts.ordering.override(length, "incident 12", "eve")
+
+
+@pytest.mark.requirement("R157")
+async def test_an_override_opens_nothing_that_a_lost_ledger_has_shut() -> None:
+    async with short(SLOW) as world:
+        await two(world)
+        await world.forget(subject="alice")
+        await world.parts.ordering.override(60.0, "incident 12", "eve")
+        assert (await world.recall("key", subject="alice")).status == 200
+        world.parts.erasures.closed_cause = "ledger"
+        assert (await world.recall("key", subject="alice")).status == 503
+
+
+async def test_an_answer_that_is_leaving_under_an_override_is_aborted_when_it_ends() -> None:
+    async with short(SLOW) as world:
+        await two(world)
+        await world.forget(subject="alice")
+        begun = await world.parts.ordering.override(60.0, "incident 12", "eve")
+        call = Call(Operation.RECALL, "recall", of(world, subject="alice"))
+        gateway, flights = world.parts.gateway, world.parts.flights
+        question = gateway.question(call, "somebody")
+        flight = flights.open(question, gateway.decide(question), True)
+        assert flight.decision.overridden
+        flights.release(flight)
+        await world.parts.ordering.end_override(begun.id, "over", "eve")
+        assert flight.overtaken.is_set()
 
 
 # --- quarantines by hand -------------------------------------------------------------------------

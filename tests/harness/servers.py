@@ -96,6 +96,12 @@ class Valkey:
         _until_reachable(self.port, self.process, log)
         return self
 
+    def copied(self) -> Valkey:
+        """A server over a copy of its files as they are now, not started yet. It must not be running."""
+        folder = Path(tempfile.mkdtemp(prefix="qv"))
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Valkey(self.options, folder)
+
     @property
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}/0"
@@ -153,6 +159,16 @@ class Postgresql:
         while subprocess.run(ready, capture_output=True).returncode:
             assert time.monotonic() < end, log.read_text()[-2000:]
         return self
+
+    def copied(self) -> Postgresql:
+        """A server over a copy of its files as they are now, not started yet. It must not be running."""
+        folder = Path(tempfile.mkdtemp(prefix="qp"))
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        (folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+        if os.geteuid() == 0:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        return Postgresql(self.options, folder)
 
     @property
     def url(self) -> str:

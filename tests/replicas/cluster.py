@@ -36,6 +36,8 @@ class Cluster:
     upstream: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     arm: str = ""
+    arms: dict[int, str] = field(default_factory=dict)
+    """What is different about one of them."""
     store: Served | None = None
     replicas: list[Quietus] = field(default_factory=list)
     cables: list[Cable] = field(default_factory=list)
@@ -57,7 +59,8 @@ class Cluster:
             self.cables.append(cable)
             ledger = {"url": cable.url, "name": self.name, "lease": self.lease}
             settings = {**FAST, "ledger": ledger, "keys": {"file": str(keys)}, **self.settings}
-            self.replicas.append(Quietus(folder, self.upstream, str(profile), settings, arm=self.arm))
+            self.replicas.append(Quietus(folder, self.upstream, str(profile), settings))
+            self.replicas[-1].arm = self.arms.get(place, self.arm)
             self.replicas[-1].start()
         return self
 

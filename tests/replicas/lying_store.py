@@ -36,6 +36,8 @@ class LyingStore:
 
     def __init__(self, lag: float = 2.0) -> None:
         self.lag = lag
+        self.stubborn = False
+        """It says that it deletes, and does not."""
         self.log: list[Arrived] = []
         self.rows: dict[str, dict[str, Any]] = {}
         self._of: dict[str, list[str]] = {}
@@ -143,6 +145,7 @@ class LyingStore:
         asked = await request.json()
         self._note("forget", asked["subject"])
         self._forgotten.setdefault(asked["subject"], time.monotonic())
+        await self._held(request)
         return self._json({"status": "erased", "keys": 1})
 
     async def _write(self, request: web.Request) -> web.Response:
@@ -173,7 +176,8 @@ class LyingStore:
         return self._json(row) if row is not None and self._tells(row) else self._json({}, 404)
 
     async def _delete(self, request: web.Request) -> web.Response:
-        self.rows.pop(request.match_info["key"], None)
+        if not self.stubborn:
+            self.rows.pop(request.match_info["key"], None)
         return self._json({}, 200)
 
     async def _epoch(self, _: web.Request) -> web.Response:

@@ -1,4 +1,7 @@
-"""Forgets, recalls and writes race through several replicas while those are frozen, cut off and killed."""
+"""Forgets, recalls and writes race through several replicas while those are frozen, cut off and killed.
+
+Beside each person is somebody who quotes them: only what a snapshot found tells a replica that.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from typing import Any
 import aiohttp
 
 from tests.replicas.cluster import BAY, Cluster
-from tests.replicas.lying_store import LyingStore
+from tests.replicas.lying_store import LyingStore, sentence
 
 PATIENCE = 120.0
 RECALLERS = 8
@@ -41,14 +44,19 @@ class Tally:
     converged: float = 0.0
     """Seconds after the last fault until every replica answered and gated on the same epoch."""
 
-    def line(self) -> str:
-        return json.dumps({
+    def told(self) -> dict[str, Any]:
+        """As JSON; of several races the numbers add up, and of `converged_s` the largest counts."""
+        return {
             "forgets": self.forgets, "recalls": self.recalls, "writes": self.writes,
-            "statuses": dict(sorted(self.statuses.items())), "faults": dict(self.faults),
-            "leaks": len(self.leaks), "late_writes": len(self.late_writes),
-            "upstream": dict(self.upstream), "unexplained": len(self.unexplained),
-            "converged_s": round(self.converged, 2),
-        })  # fmt: skip
+            "statuses": {str(status): count for status, count in sorted(self.statuses.items())},
+            "faults": dict(self.faults), "leaks": len(self.leaks), "late_writes": len(self.late_writes),
+            "upstream": {str(times): count for times, count in sorted(self.upstream.items())},
+            "unexplained": len(self.unexplained), "converged_s": round(self.converged, 2),
+        }  # fmt: skip
+
+    def line(self) -> str:
+        """The same in one line."""
+        return json.dumps(self.told())
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,12 @@ class Race:
         self._going.set()
         for name in self._names:
             store.person(name)
+            store.put(f"{self._beside(name)}-1", f"it was told at length: {sentence(name)}; and believed",
+                      self._beside(name))  # fmt: skip
+
+    @staticmethod
+    def _beside(name: str) -> str:
+        return f"near{name[1:]}"
 
     async def run(self, faults: int = 3) -> Tally:
         """Races to the end, and judges."""
@@ -131,7 +145,8 @@ class Race:
             self._recalls_left -= 1
             name = self._random.choice(self._begun[-8:] or self._names)
             place = self._some()
-            body = {"query": "lanterns", "subject": name, "tenant": BAY}
+            asked = name if self._random.random() < 0.6 else self._beside(name)
+            body = {"query": "lanterns", "subject": asked, "tenant": BAY}
             await self._pause(0.02)
             began = time.monotonic()
             slow = {"X-Slow": str(self._random.randrange(60))}

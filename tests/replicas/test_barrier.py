@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,42 +18,11 @@ from quietus.ports import LedgerRefused
 from quietus.settings import LedgerSettings
 from tests.e2e.process import Quietus, Response
 from tests.harness.servers import Server
-from tests.replicas.cluster import BAY, Cluster, Pair, cluster
+from tests.replicas.calls import PATIENCE, acknowledged, answered, forget, recall, tells, written
+from tests.replicas.cluster import Cluster, Pair, cluster
 from tests.replicas.lying_store import LyingStore, sentence
 
 pytestmark = pytest.mark.timeout(120)
-PATIENCE = 60.0
-
-
-def answered(replica: Quietus, name: str | None) -> Response:
-    """A recall's answer once the replica answers at all: on a busy machine a lease may lapse for a moment."""
-    end = time.monotonic() + PATIENCE
-    while (answer := recall(replica, name)).status == 503:
-        assert time.monotonic() < end, replica.log()[-2000:]
-    return answer
-
-
-def forget(replica: Quietus, name: str) -> Response:
-    return replica.call("POST", "/v1/forget", {"subject": name, "tenant": BAY})
-
-
-def recall(replica: Quietus, name: str | None, **headers: str) -> Response:
-    body = {"query": "lanterns", "tenant": BAY} | ({"subject": name} if name else {})
-    return replica.call("POST", "/v1/recall", body, {k.replace("_", "-"): v for k, v in headers.items()})
-
-
-def tells(answer: Response, name: str) -> bool:
-    """Whether an answer lets out what the erased person's memory says."""
-    return answer.status == 200 and name.encode() in answer.body
-
-
-def acknowledged(replica: Quietus, name: str) -> Response:
-    """Forgets, and again after a barrier that could not be reached, as a client does."""
-    end = time.monotonic() + PATIENCE
-    while (answer := forget(replica, name)).status in (503, 504):
-        assert time.monotonic() < end, answer
-    return answer
-
 
 @pytest.mark.requirement("R208", "R189")
 def test_a_forget_through_one_replica_shuts_the_gate_of_all(pair: Pair) -> None:
@@ -74,10 +42,6 @@ def test_a_forget_through_one_replica_shuts_the_gate_of_all(pair: Pair) -> None:
 
 def erasure_of(answer: Response) -> str:
     return answer.headers["quietus-erasure"].partition(";")[0]
-
-
-def written(name: str, text: str) -> dict[str, object]:
-    return {"key": f"{name}-new", "value": text, "tenant": BAY, "retention": {"subject": name}}
 
 
 @pytest.mark.requirement("R208")

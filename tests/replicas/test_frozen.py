@@ -1,85 +1,31 @@
-"""A replica that stood still: what it says first when it goes on is refused, or current."""
+"""A replica that stood still or was killed: it says nothing stale, and its work moves on."""
 
 from __future__ import annotations
 
 import signal
-import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.process import Quietus, Response
+from tests.e2e.process import Quietus
 from tests.harness.servers import Server
-from tests.replicas.cluster import BAY, Cluster, Pair, cluster
+from tests.replicas.calls import PATIENCE, acknowledged, answered, forget, recall, tells
+from tests.replicas.cluster import Pair, cluster
+from tests.replicas.freezing import Freeze
 from tests.replicas.lying_store import LyingStore
-from tests.replicas.test_barrier import PATIENCE, acknowledged, answered, recall, tells, written
 
-pytestmark = pytest.mark.timeout(120)
-AT_ONCE = 5
-"""People in one freeze: each has a recall in flight, and a recall and a write that wait at the door."""
-
-
-def frozen(made: Cluster, store: LyingStore, names: list[str]) -> dict[str, list[Response]]:
-    """Freezes replica two in the middle of recalls, forgets through one, and lets two go on.
-
-    Returns the first answers of the second: by the kind of call, one for each name.
-    """
-    one, two = made.replicas
-    door = f"mid-recall-of-{names[0]}"
-    with ThreadPoolExecutor(3 * len(names)) as threads:
-        asked: dict[str, list[Future[Response]]] = {
-            "in flight": [threads.submit(_let_in, two, name, door) for name in names]
-        }
-        store.until(lambda: store.waiting(door) == len(names), "every recall is on its way")
-        made.freeze(1)
-        try:
-            waiting = threading.Barrier(2 * len(names) + 1)
-            asked["recall"] = [threads.submit(_after, waiting, recall, two, name) for name in names]
-            asked["write"] = [
-                threads.submit(_after, waiting, two.call, "POST", "/v1/memories", written(name, "something"))
-                for name in names
-            ]
-            waiting.wait(PATIENCE)
-            for name in names:
-                assert acknowledged(one, name).status == 202
-        finally:
-            made.thaw(1)
-        store.open(door)
-        return {kind: [each.result(PATIENCE) for each in its] for kind, its in asked.items()}
-
-
-def _let_in(replica: Quietus, name: str, door: str) -> Response:
-    """A recall that gets as far as the door."""
-    assert answered(replica, name).status == 200
-    return recall(replica, name, X_Door=door)
-
-
-def _after(waiting: threading.Barrier, call: object, *arguments: object) -> Response:
-    waiting.wait(PATIENCE)
-    answer: Response = call(*arguments)  # type: ignore[operator]
-    return answer
+pytestmark = pytest.mark.timeout(180)
+TIMES = 3
+"""`python -m tests.replicas freeze` does it a hundred times, for ten seconds each."""
 
 
 @pytest.mark.requirement("R208", "R183")
 def test_a_frozen_replica_answers_nothing_that_was_forgotten_meanwhile(pair: Pair) -> None:
-    names = [pair.person() for _ in range(AT_ONCE)]
-    answers = frozen(pair.cluster, pair.store, names)
-    for kind, its in answers.items():
-        for name, answer in zip(names, its, strict=True):
-            assert answer.status in (409, 502, 503), (kind, answer)
-            assert not tells(answer, name)
-    for name in names:
-        assert not pair.store.arrived("write", name), "what waited at the door was not let in"
-        assert len(pair.store.arrived("forget", name)) == 1
-    caught_up(pair, names)
-
-
-def caught_up(pair: Pair, names: list[str]) -> None:
-    """Afterwards it works as before, and knows."""
-    for name in names:
-        assert answered(pair.two, name).status == 409
-    assert answered(pair.two, pair.person()).status == 200
+    """In the middle of a recall, of a write and of a forget."""
+    for time in range(TIMES):
+        assert Freeze(pair.cluster, pair.store, [1], f"z{time}").run() == []
+    assert answered(pair.two, pair.person()).status == 200, "it works as before"
 
 
 @pytest.mark.parametrize("server", ["valkey"], indirect=True)
@@ -87,17 +33,23 @@ def test_without_its_lease_a_frozen_replica_goes_on_telling(
     server: Server, lying: LyingStore, tmp_path: Path
 ) -> None:
     with cluster(server, tmp_path, 2, upstream=lying.url, lease="1s", arm="unsafe:lease") as made:
+        one, two = made.replicas
         lying.person("ada")
+        assert answered(two, "ada").status == 200
         made.cables[1].pull()  # so that it cannot catch up before it speaks
-        answers = frozen(made, lying, ["ada"])
-        assert any(tells(answer, "ada") for answer in answers["in flight"] + answers["recall"])
+        made.freeze(1)
+        with ThreadPoolExecutor(1) as threads:
+            first = threads.submit(recall, two, "ada")
+            assert acknowledged(one, "ada").status == 202
+            made.thaw(1)
+            assert tells(first.result(PATIENCE), "ada")
 
 
 @pytest.mark.requirement("R189", "R208")
 def test_work_of_a_replica_that_is_killed_goes_on_elsewhere(
     server: Server, lying: LyingStore, tmp_path: Path
 ) -> None:
-    """It is killed in its snapshot, with the intent written; and another one while it holds the probes."""
+    """It is killed in its snapshot, with the intent written."""
     lying.lag = 1.0
     with cluster(server, tmp_path, 2, upstream=lying.url, lease="1s") as made:
         one, two = made.replicas
@@ -118,8 +70,26 @@ def test_work_of_a_replica_that_is_killed_goes_on_elsewhere(
         assert one.until("settled", settled["id"])["id"] == settled["id"]
 
 
-def _broken_off(replica: object, name: str) -> None:
+@pytest.mark.requirement("R189", "R208")
+def test_probes_of_a_replica_that_is_killed_go_on_elsewhere(
+    server: Server, lying: LyingStore, tmp_path: Path
+) -> None:
+    """It is killed as its first probe is about to go: it holds the work on that erasure then."""
+    lying.lag = 1.0
+    with cluster(server, tmp_path, 2, upstream=lying.url, lease="1s", arms={0: "probing"}) as made:
+        one, two = made.replicas
+        lying.person("ada")
+        assert answered(two, "ada").status == 200
+        _broken_off(one, "ada")
+        one.died()
+        assert two.until("settled", seconds=90)["state"] == "settled"
+        assert len(lying.arrived("forget", "ada")) == 1, "nobody asks the store again"
+        kinds = [e["type"] for e in two.office(f"/v1/erasures/{two.erasures()[-1]['id']}/events")["events"]]
+        assert kinds.count("accepted") == kinds.count("forwarded") == 1
+
+
+def _broken_off(replica: Quietus, name: str) -> None:
     try:
-        replica.call("POST", "/v1/forget", {"subject": name, "tenant": BAY})  # type: ignore[attr-defined]
+        forget(replica, name)
     except OSError:
         return

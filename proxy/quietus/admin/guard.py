@@ -17,6 +17,7 @@ from quietus.acts import BadAct, NoSuchErasure
 from quietus.admin.office import OFFICE, Office
 from quietus.admin.reviews import GROUP, RESOURCE, NoRole, ReviewsAway
 from quietus.admin.tokens import Identity
+from quietus.barrier import BarrierUnreached
 from quietus.core.events import Draft, EventType
 from quietus.core.problems import PROBLEMS
 from quietus.core.states import WrongState
@@ -106,6 +107,8 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         answer = problem("malformed-request", str(error))
     except Conflict:
         answer = problem("wrong-state", "the erasure moved on meanwhile; look at it again")
+    except BarrierUnreached as error:
+        answer = problem("barrier-unreachable", str(error))
     except LedgerError:
         answer = problem("ledger-unavailable")
     except web.HTTPException as error:

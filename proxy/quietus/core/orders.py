@@ -7,6 +7,7 @@ that an erasure would have blocked, and ends by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,6 +56,8 @@ class Override:
     actor: str
     begun_at: float
     until: float
+    ended: bool = False
+    """Somebody has ended it before its time: it stands no more, whatever a clock says."""
 
     def during(self, start: float, end: float) -> bool:
         """Whether it stood at any time between two Unix seconds."""
@@ -96,7 +99,7 @@ class Orders:
         self.overrides[facts["override"]] = Override(
             facts["override"], facts["effect"], scope_from_facts(facts["scope"]), facts["reason"],
             event.actor if begun is None else begun.actor, event.at if begun is None else begun.begun_at,
-            facts["until"],
+            facts["until"], "ended" in facts,
         )  # fmt: skip
 
     def holding(self, scope: Scope) -> list[Hold]:
@@ -107,12 +110,12 @@ class Orders:
         """The refused forget of exactly this predicate, if there is one."""
         return next((each for each in self.deferred.values() if each.scope == scope), None)
 
-    def overriding(self, scope: Scope, now: float) -> Override | None:
-        """The override that stands over a call's tenant now."""
+    def overriding(self, scope: Scope, stands: Callable[[Override], bool]) -> Override | None:
+        """The newest override over a call's tenant of which `stands` says that its time is not over."""
         if not self.overrides:
             return None
         for override in reversed(self.overrides.values()):
-            if override.begun_at <= now < override.until and _reaches(override.tenant, scope):
+            if not override.ended and _reaches(override.tenant, scope) and stands(override):
                 return override
         return None
 

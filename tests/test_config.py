@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from quietus.config import ConfigError, admin_access, flag_name, load, no_color
-from quietus.settings import address, sqlite_path
+from quietus.settings import Settings, address, sqlite_path
 
 STORE = "store: {profile: mem0, http: {upstream: 'http://127.0.0.1:8000'}}\n"
 FLAGS = {"store.profile": "mem0", "store.http.upstream": "http://127.0.0.1:8000"}
@@ -156,3 +157,26 @@ def test_small_readers() -> None:
     assert flag_name("store.http.listen") == "QUIETUS_STORE__HTTP__LISTEN"
     assert no_color({"NO_COLOR": "1"})
     assert not no_color({"NO_COLOR": ""})
+
+
+def test_several_workers_need_a_ledger_that_they_can_share() -> None:
+    flags = {"store.profile": "mem0", "store.http.upstream": "http://127.0.0.1:1", "workers": 3}
+    with pytest.raises(ConfigError, match="workers: several need a ledger that they can share"):
+        load(None, {**flags, "ledger.url": "memory:"}, {})
+    assert load(None, {**flags, "ledger.url": "sqlite:///l.db"}, {}).workers == 3
+    assert load(None, {**flags, "ledger.url": "redis://127.0.0.1"}, {}).workers == 3
+    with pytest.raises(ConfigError, match="workers"):
+        load(None, {**flags, "workers": 0, "ledger.url": "sqlite:///l.db"}, {})
+
+
+def test_settings_reach_a_worker_as_they_are(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s")
+    given = {
+        "store.profile": "mem0", "store.http.upstream": "http://127.0.0.1:1", "workers": 2,
+        "store.http.headers": {"Authorization": {"file": str(secret)}},
+        "ledger.url": "sqlite:///l.db", "ledger.lease": "3s", "timeouts.wait": "2m",
+    }  # fmt: skip
+    settings = load(None, given, {})
+    sent = json.loads(json.dumps(settings.model_dump(mode="json", exclude_none=True)))
+    assert Settings.model_validate(sent) == settings

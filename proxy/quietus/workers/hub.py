@@ -103,6 +103,7 @@ class Hub:
         self.leave(view.session)
         async with self._opening:
             self._views.discard(view)
+            self._forget()
             self._users -= 1
             if not self._users:
                 await self.ledger.close()

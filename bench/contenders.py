@@ -22,6 +22,7 @@ class Contender:
     """How many erasures, and whether they are settled."""
     wide: bool = False
     fresh: bool = False
+    workers: int = 1
     port: int = 0
     process: Process | None = None
     ready: float = 0.0
@@ -44,6 +45,7 @@ def everybody(count: int) -> list[Contender]:
         Contender("nginx", "nginx as a reverse proxy, one worker", "nginx"),
         Contender("aiohttp", "aiohttp server and client, uvloop, no policy", "aiohttp"),
         Contender("idle", "quietus, nothing erased", "quietus"),
+        Contender("workers-2", "quietus, nothing erased, two workers", "quietus", workers=2),
         Contender("settled-1", "quietus, 1 settled erasure", "quietus", (1, True)),
         Contender("settled-n", f"quietus, {many} settled", "quietus", (count, True)),
         Contender("unsettled-1", "quietus, 1 unsettled, wider recalls", "quietus", (1, False), wide=True),
@@ -111,6 +113,7 @@ def _sidecar(contender: Contender, folder: Path, ledgers: Path, store: int) -> P
         },
         "ledger": {"url": f"sqlite:///{ledger}"},
         "admin": {"listen": "127.0.0.1:0"},
+        "workers": contender.workers,
     }))  # fmt: skip
     command = python("-c", "from quietus.cli import main; main()", "serve", "--config", str(config))
     return Process(contender.name, command, place / "log.jsonl")

@@ -60,16 +60,17 @@ def summary(contenders: Iterable[Contender], count: int) -> dict[str, float]:
     by_name = {c.name: c for c in contenders}
     out: dict[str, float] = {}
 
-    def ratio(name: str, above: str, below: str) -> None:
+    def ratio(name: str, above: str, below: str, of: str = "cpu_us") -> None:
         if above not in by_name or below not in by_name:
             return
-        a, b = median(by_name[above], "cpu_us"), median(by_name[below], "cpu_us")
+        a, b = median(by_name[above], of), median(by_name[below], of)
         if a and b:
             out[name] = a / b
 
     for name in ("idle", "settled-1", "unsettled-1"):
         ratio(f"{name} / nginx", name, "nginx")
         ratio(f"{name} / aiohttp", name, "aiohttp")
+    ratio("requests a second, workers-2 / idle", "workers-2", "idle", "rate")
     ratio("settled-n / settled-1", "settled-n", "settled-1")
     ratio("unsettled-n / unsettled-1", "unsettled-n", "unsettled-1")
     ratio("fresh-1 / settled-1", "fresh-1", "settled-1")

@@ -16,6 +16,7 @@ from quietus.core.fingerprint import joined
 from quietus.core.likeness import stem
 from quietus.core.probing import Failure, failure_of
 from quietus.core.scope import ANY, DIMENSIONS, UNKNOWN, Scope, holds, split_path
+from quietus.core.soundness import Manners, audited
 from quietus.core.states import State
 from quietus.core.terms import Terms
 from quietus.core.verdict import verdict_of
@@ -132,6 +133,11 @@ def test_a_verdict_names_a_tombstone_and_a_primary_surface_that_are_not_there() 
     assert [text for text in verdict_of(story.erasure).missing if "probe of every" in text]
     story.round(surfaces=[surface(), surface("search", "index")])
     assert not [text for text in verdict_of(story.erasure).missing if "probe of every" in text]
+
+
+@pytest.mark.parametrize(("window", "expected"), [(0.0, True), (0.5, False), (900.0, False)])
+def test_a_purge_that_is_late_at_all_needs_somebody_who_has_looked(window: float, expected: bool) -> None:
+    assert audited(Manners(lazy=True, reads_derived=True, window=window)) is expected
 
 
 def test_one_ending_goes_and_half_a_character_is_digested_as_it_is() -> None:

@@ -75,7 +75,10 @@ def test_common_sentences_of_a_text_leave_parts_and_are_told_apart_by_the_text()
 
 @pytest.mark.parametrize(
     ("sentence", "marked"),
-    [("我在里斯本", False), ("我在里斯本港", True), ("上夜班不喜欢", True), ("是的我们可以去", False)],
+    [
+        ("里斯本港", False), ("里斯本港口", False), ("我在里斯本", False), ("我在里斯本港", True),
+        ("上夜班不喜欢", True), ("是的我们可以去", False),
+    ],
 )
 def test_short_sentences_of_characters(sentence: str, marked: bool) -> None:
     assert bool(part_of(list(sentence), digest)) is marked
@@ -87,6 +90,14 @@ def test_run_of_characters_is_longer_and_that_of_narrow_scripts_longest() -> Non
     thai = list("ฉันย้ายไปลิสบอนในฤดูใบไม้ผลิและทำงาน")
     assert f"run:{REACH}" in {mark.kind for mark in part_of(thai, digest)}
     assert f"run:{REACH}" not in {mark.kind for mark in part_of(han, digest)}
+    first_letters = list("กขคงจฉชซญฎฏฐฑฒณด")
+    assert f"run:{REACH}" in {mark.kind for mark in part_of(first_letters, digest)}
+
+
+@pytest.mark.parametrize(("characters", "expected"), [(3, {"run:8"}), (4, {"run:8", "run:12"})])
+def test_half_of_a_run_are_characters_or_it_is_one_of_words(characters: int, expected: set[str]) -> None:
+    mixed = [*"里斯本港"[:characters], *RARE[: 12 - characters]]
+    assert {mark.kind for mark in part_of(mixed, digest)} == expected
 
 
 @pytest.mark.parametrize(

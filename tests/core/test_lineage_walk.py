@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import pytest
 
 from quietus.core.lineage import Detector, Edge, Records
-from quietus.core.prints import GRAM, SHARED, Sharing, prints_of, short
+from quietus.core.prints import GRAM, SHARED, Prints, Sharing, prints_of, short
 from quietus.core.severance import Sources
 from tests.core.making import digest
-from tests.core.test_lineage import name, printed, record
+from tests.core.test_lineage import name, record
 
 TEXT = "Alice Moreau moved to the Quai Voltaire in Lyon in the middle of May"
 QUOTE, DECLARED = Detector.QUOTE, Detector.DECLARED
@@ -41,16 +42,15 @@ def test_a_suspect_that_is_not_followed_does_not_hide_those_after_it() -> None:
 
 
 def test_what_has_gone_takes_no_place_among_those_that_bear_a_print() -> None:
-    records = Records()
-    for number in range(2):
-        gone, _ = printed(f"gone-{number}", f"g{number}", TEXT)
+    records, named = Records(), [f"s{number}" for number in range(SHARED + 2)]
+    bearing = [replace(record(label, label), whole=at, prints=(7,)) for at, label in enumerate(named, 1)]
+    for gone in bearing[:2]:
         records.put(gone)
         records.drop(gone.name)
-    for number in range(SHARED):
-        source, _ = printed(f"s{number}", f"subject-{number}", f"{TEXT}, said number {number} of many others")
-        records.put(source)
-    own, prints = printed("own", "bob", f"They say that {TEXT}, and so on.")
-    assert [e.source for e in records.suspects(prints, own)] == [name(f"s{n}") for n in range(SHARED)]
+    for one in bearing[2:]:
+        records.put(one)
+    found = records.suspects(Prints(99, (7,)), record("own", "bob"))
+    assert [edge.source for edge in found] == [name(label) for label in named[2:]]
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,30 @@ def test_the_runs_that_were_chosen_are_chosen_again(text: str, chosen: list[str]
     assert all(len(run.split()) == GRAM for run in chosen)
 
 
+def test_of_a_long_text_the_runs_that_were_chosen_are_chosen_again() -> None:
+    words = [f"word{number}" for number in range(60)]
+    found = prints_of(" ".join(words), digest, 99)
+    assert found is not None
+    begins = {short(digest("run", " ".join(words[at : at + GRAM]).encode())): at for at in range(56)}
+    assert [begins[run] for run in found.runs] == [
+        3, 6, 8, 12, 13, 16, 18, 19, 23, 26, 28, 29, 33, 37, 38, 42, 43, 45, 48, 52,
+    ]  # fmt: skip
+
+
 def test_who_holds_a_text_is_told_also_beyond_the_bound_of_whom_is_remembered() -> None:
     sharing = Sharing(bound=3)
     whos = [bytes([number]) * 16 for number in range(1, 6)]
     for who in (*whos, *whos):
         sharing.held(7, who)
     assert sharing.holding((7).to_bytes(8, "big")) == tuple(short(who) for who in whos)
+
+
+def test_no_more_is_remembered_of_a_thousand_subjects_than_of_ten() -> None:
+    sharing, sizes = Sharing(bound=4), []
+    for number in range(1, 1001):
+        sharing.held(number % 7, number.to_bytes(16, "little"))
+        sizes.append(len(pickle.dumps(sharing)))
+    assert max(sizes[10:]) < 2 * max(sizes[:10])
 
 
 def test_a_name_at_the_end_of_a_text_is_a_name() -> None:

@@ -48,6 +48,25 @@ def test_row_of_the_contract(name: str, status: str, reason: str, retry: str) ->
     assert problem.type == f"urn:quietus:problem:{name}"
 
 
+CODES = {
+    "INVALID_ARGUMENT": "unverifiable-forget ambiguous-request malformed-request",
+    "RESOURCE_EXHAUSTED": "too-large overloaded",
+    "PERMISSION_DENIED": "unmapped-route forbidden",
+    "INTERNAL": "internal",
+    "UNAVAILABLE": "upstream-unavailable ledger-unavailable barrier-unreachable reviews-unavailable",
+    "DEADLINE_EXCEEDED": "outcome-unknown",
+    "UNAUTHENTICATED": "unauthenticated",
+    "NOT_FOUND": "not-found",
+}
+"""Over gRPC; whatever the state of an erasure refuses is FAILED_PRECONDITION."""
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_code_over_grpc(name: str) -> None:
+    codes = [code for code, names in CODES.items() if name in names.split()]
+    assert [PROBLEMS[name].code] == (codes or ["FAILED_PRECONDITION"])
+
+
 def test_there_is_no_other() -> None:
     assert set(PROBLEMS) == {row[0] for row in ROWS}
 

@@ -218,3 +218,10 @@ def test_record_of_which_it_is_not_known_is_held_back_until_it_is_settled(answer
     for kind in (EventType.ACCEPTED, EventType.CLEAN):
         answers.happen(erasure.id, kind)
     assert look(answers, [doubtful]) == Screening()
+
+
+def test_a_tenant_that_is_named_like_the_erased_is_where_a_row_lies(answers: Answers) -> None:
+    answers.alice(predicate=scope(subject="alice"))
+    assert look(answers, [row(tenant="alice")]) == Screening()
+    assert look(answers, [row(subject="alice", tenant="alice")]).dropped == {0}
+    assert look(answers, [row(text="alice", tenant="other")]).dropped == {0}

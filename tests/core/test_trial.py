@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quietus.core.trial import Case, Lag, Span, drift, lag_of, revived
-from tests.core.test_trial_findings import case
+from quietus.core.trial import Acknowledged, Case, Lag, Look, Span, drift, lag_of, revived
+from quietus.core.trial_conclusion import conclude_trial, contradicted
+from quietus.core.trial_findings import Observed
+from tests.core.test_trial_findings import KINDS, QUIET, case, extra, judged
 
 
 def test_what_was_never_looked_at_is_not_said_to_be_gone() -> None:
@@ -50,3 +52,32 @@ def test_what_differs_between_baselines_by_itself_is_no_drift() -> None:
     assert drift(baselines, {"id": "3", "text": "u"}) == ("text",)
     assert drift(baselines, {"id": "1", "text": "t", "more": "m"}) == ("more",)
     assert drift(baselines[:1], {"id": "3"}) == ()
+
+
+@pytest.mark.parametrize(("asked", "first"), [(1.0, False), (1.5, False), (1.6, True)])
+def test_the_row_is_gone_first_only_if_it_was_surely_gone_when_search_still_told(
+    asked: float, first: bool
+) -> None:
+    looks = [
+        Look("row", 0.0, 0.1, True, 0), Look("row", 1.0, 1.5, False, 1), Look("search", asked, 2.0, True, 1),
+        Look("search", 3.0, 3.1, False, 2),
+    ]  # fmt: skip
+    one = Case("c", {"row": 0.1, "search": 0.1}, forgets=[Acknowledged(-0.1, 0.0)], looks=looks)
+    assert judged(one)["row_before_index"].found is first
+
+
+def test_where_nothing_was_measured_nothing_is_said_to_be_too_short() -> None:
+    declared = {
+        "erasure_model": "async", "settling_interval": 0.5, "keeps_queries": None,
+        "write_path_reads_derived": None,
+    }  # fmt: skip
+    assert contradicted(declared, conclude_trial(Observed(KINDS, frozenset(), [], {}))) == ()
+
+
+def test_of_what_could_not_be_told_nothing_is_said() -> None:
+    assert judged(QUIET)["expired_told"].surfaces == ()
+    assert judged(QUIET, repeat_tokens=())["fresh_tokens"].found is None
+    unread = [extra("search", turn, None, reworded=True) for turn in range(2)]
+    assert judged(case({"search": "++"}, *unread))["answer_cache"].found is None
+    told = [extra("search", turn, False, reworded=True) for turn in range(2)]
+    assert judged(case({"search": "++"}, *told))["answer_cache"].found is True

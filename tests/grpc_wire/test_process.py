@@ -43,14 +43,16 @@ def store(*words: str) -> Iterator[str]:
         process.wait(10)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.requirement("R13", "R197")
-async def test_the_main_job_in_front_of_a_real_process(tmp_path: Path) -> None:
+async def test_the_main_job_in_front_of_a_real_process(tmp_path: Path, workers: int) -> None:
     profile = str(shipped("memory-tool", tmp_path, settling_interval="1s", effectuation_bound="120s"))
     with store("--fault", "lazy_index=4", "--fault", "chunk_cache=4") as address:
         settings: dict[str, Any] = {
             "store": {"profile": profile, "grpc": {"listen": "127.0.0.1:0", "upstream": address}},
             "limits": {"probe_rate_per_second": 200},
+            "workers": workers,
         }
         quietus = Quietus(tmp_path, "", profile, settings).start()
         try:
@@ -60,6 +62,10 @@ async def test_the_main_job_in_front_of_a_real_process(tmp_path: Path) -> None:
                 assert (await agent.call("Forget", subject="alice")).code == "OK"
                 inside = await agent.call("Recall", query="spare key", subject="alice")
                 assert inside.code == "FAILED_PRECONDITION"
+                for _ in range(8):  # each connection may be another worker's
+                    async with tool(quietus.grpc) as other:
+                        again = await other.call("Recall", query="spare key", subject="alice")
+                        assert again.code == "FAILED_PRECONDITION"
                 assert await agent.keys(query="spare key") == ["b1"]
                 view = quietus.until("settled")
                 assert {s["name"]: s["outcome"] for s in view["surfaces"]}["recall"] == "CLEAN"

@@ -75,8 +75,7 @@ class DecidedKept:
         tell("decisions_begun_anew", cause=cause)
 
     async def run(self) -> None:
-        """Reads what there is, writes until cancelled, and once more then."""
-        await self.load()
+        """Writes until cancelled, and once more then."""
         try:
             while True:
                 kinds = self._decided.kinds

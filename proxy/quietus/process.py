@@ -131,7 +131,9 @@ class Process:
         if (path := self.settings.ledger.path) is not None:
             counts = CountsFile(path.with_suffix(f".decisions{place}"))
             decided, shapes = self.parts.gateway.decided, self.parts.shapes
-            self.keep(DecidedKept(decided, shapes, self.parts.erasures, self.log, counts).run())
+            kept = DecidedKept(decided, shapes, self.parts.erasures, self.log, counts)
+            await kept.load()
+            self.keep(kept.run())
 
     async def _lineage(self, work: Coroutine[Any, Any, None]) -> None:
         # What derived from what is evidence for verdicts; no gate depends on it, and none waits for it.

@@ -124,6 +124,12 @@ class Flights:
             if flight.releasing and flight.decision.effect is not before.effect:
                 flight.overtaken.set()
 
+    def lapse(self) -> None:
+        """What others have forgotten is not known here any more: no answer goes on leaving."""
+        for flight in self._open:
+            if flight.releasing and flight.decision.mode is Mode.ENFORCE:
+                flight.overtaken.set()
+
     def release(self, flight: Flight) -> None:
         """Its answer is about to leave: from here a fence aborts it."""
         flight.releasing = True

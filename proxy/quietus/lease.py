@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from quietus.erasures import Erasures
-from quietus.ports import LedgerError
+from quietus.flights import Flights
+from quietus.ports import Clock, LedgerError
 
 
 class Lease:
@@ -38,3 +41,27 @@ class Lease:
         if self._erasures.closed_cause == "ledger" and self._erasures.loaded:
             self._erasures.closed_cause = None
         return True
+
+
+async def cut_short(erasures: Erasures, flights: Flights, patience: float) -> None:
+    """Aborts, when the lease of a replica lapses, what is still leaving: nobody waits for it any more.
+
+    Works until cancelled. `patience`: seconds after which it is looked again whether there is a lease.
+    """
+    clock = erasures.clock
+    while erasures.lapses_at is not None:
+        left = erasures.lapses_at - clock.monotonic()
+        if left <= 0:
+            flights.lapse()
+        await clock.sleep(left if left > 0 else patience)
+
+
+async def either(clock: Clock, event: asyncio.Event, seconds: float) -> None:
+    """Waits for an event, at most so long."""
+    timer = asyncio.ensure_future(clock.sleep(seconds))
+    waiter = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait({timer, waiter}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        timer.cancel()
+        waiter.cancel()

@@ -17,6 +17,7 @@ from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, Event, EventType
 from quietus.erasures import Erasures
 from quietus.flights import Flights
+from quietus.lease import cut_short, either
 from quietus.lineage import Lineage
 from quietus.ports import LedgerBehind, LedgerError, LedgerRefused, Member, Muster, SharedLedger, Unlisted
 from quietus.recording import Log
@@ -111,7 +112,7 @@ class Replicas:
             left = until - self._clock.monotonic()
             if left <= 0:
                 return False
-            await self._wait(pulse, min(left, self.patience))
+            await either(self._clock, pulse, min(left, self.patience))
 
     async def _fresh(self) -> None:
         """A renewal that begins after this was called, whoever makes it. Raises LedgerError."""
@@ -154,6 +155,9 @@ class Replicas:
 
     async def run(self) -> None:
         """Follows the ledger and keeps the lease until cancelled."""
+        await asyncio.gather(self._follow(), cut_short(self._erasures, self._flights, self.patience))
+
+    async def _follow(self) -> None:
         while True:
             self._ledger.news.clear()
             self._beat()
@@ -164,7 +168,7 @@ class Replicas:
                 await self._again()
             except LedgerError as error:
                 self._failed(error)
-            await self._wait(self._ledger.news, self.patience)
+            await either(self._clock, self._ledger.news, self.patience)
 
     async def _turn(self) -> None:
         await self._erasures.catch_up()
@@ -265,7 +269,7 @@ class Replicas:
             while not await self._flights.drain(erasure.predicate, 60.0) or not await self._told_writes(
                 erasure.id
             ):
-                await self._wait(self._pulse, 1.0)
+                await either(self._clock, self._pulse, 1.0)
         finally:
             self._draining.pop(erasure.epoch, None)
             self._urgent = True
@@ -288,12 +292,3 @@ class Replicas:
     def _beat(self) -> None:
         self._pulse.set()
         self._pulse = asyncio.Event()
-
-    async def _wait(self, event: asyncio.Event, seconds: float) -> None:
-        timer = asyncio.ensure_future(self._clock.sleep(seconds))
-        waiter = asyncio.ensure_future(event.wait())
-        try:
-            await asyncio.wait({timer, waiter}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            waiter.cancel()

@@ -55,8 +55,11 @@ class Roster:
         return self._blind_until is not None and self._asked_at >= self._blind_until
 
     def gone(self, member: Member) -> bool:
-        """Whether its lease has surely lapsed."""
-        beat, since = self._beats[member.session]
+        """Whether its lease has surely lapsed. One that has left meanwhile is nobody's to expel."""
+        known = self._beats.get(member.session)
+        if known is None:
+            return False
+        beat, since = known
         return beat == member.beat and self._asked_at - since >= member.seconds
 
     def unread(self, number: int, but: str) -> list[Member]:

@@ -75,3 +75,11 @@ def test_after_another_life_of_the_server_a_lease_is_waited_for() -> None:
     assert not roster.blind() and roster.recovered()
     roster.saw(muster(life="two", settled="two"), 13.0, 13.1)
     assert not roster.blind() and not roster.recovered()
+
+
+def test_a_member_that_has_left_meanwhile_is_nobodys_to_expel() -> None:
+    roster = Roster(1.0)
+    roster.saw(muster(member("b", 1, seconds=1.0), member("c", 1, seconds=1.0)), 0.0, 0.0)
+    before = roster.members
+    roster.saw(muster(member("c", 1, seconds=1.0)), 5.0, 5.0)
+    assert [m.session for m in before if roster.gone(m)] == ["c"], "b went while c was being expelled"

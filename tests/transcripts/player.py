@@ -153,7 +153,7 @@ class Played:
         self._expect(self._ask(self.town.url, line, step), step)
 
     def _erasure(self, state: str, step: dict[str, Any]) -> None:
-        view = self.sidecar.until(state, self.erasure_id, seconds=step.get("seconds", 40.0))
+        view = self.sidecar.until(state, self.erasure_id, seconds=step.get("seconds", 120.0))
         for name, wanted in step.get("view", {}).items():
             assert _within(wanted, view.get(name)), f"{name} is {view.get(name)!r}"
         for name, outcome in step.get("surfaces", {}).items():

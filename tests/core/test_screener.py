@@ -1,0 +1,121 @@
+"""Whom a value belongs to, one kind of mark at a time."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from quietus.core.fingerprint import Mark, alias_mark, marks_of
+from quietus.core.likeness import SHARED
+from quietus.core.screener import Screener, record_name, twin_mark
+from quietus.core.states import State
+from tests.core.making import World, digest, pseudonym, scope
+from tests.core.searching import found
+
+TEXT = "Alice moved to Lisbon in spring and works nights at the harbour office"
+RARE = [f"zygote{number:02}x" for number in range(2 * SHARED)]
+
+
+def screener(*marks: Mark, state: State = State.SETTLING, text: str = "") -> Screener:
+    world = World()
+    erasure = world.erase(scope(subject="alice"), state, name="er")
+    world.mark(erasure, *marks, texts=[text] if text else [])
+    return Screener(world.gate, pseudonym, digest)
+
+
+@pytest.mark.parametrize(
+    ("witness", "text", "causes"),
+    [
+        ("ring +41 44 668 18 00", "is it 044 668 18 00?", {"token"}),
+        ("ada@x.example", "to Ada@X.example", {"token"}),
+        ("Ruben plays the oboe", "Ruben plays the oboe.", {"content"}),
+        ("Ruben plays the oboe", "Ruben plays an oboe", set()),
+    ],
+)
+def test_a_text_is_found_by_what_its_marks_are_of(witness: str, text: str, causes: set[str]) -> None:
+    assert found(witness, text) == causes
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["thank you for that day you all look so happy", "thank you for that day - and you all look so happy",
+     "you all look so happy, thank you for that day"],
+)  # fmt: skip
+def test_two_common_sentences_are_found_beside_each_other(text: str) -> None:
+    memory = "You all look so happy. Thank you for that day."
+    assert {mark.kind for mark in marks_of(memory, digest)} == {"text", "part:5"}
+    assert found(memory, f"so {text} so")
+    assert not found(memory, "so you all look so happy so")
+
+
+@pytest.mark.parametrize(("theirs", "cause"), [(2 * SHARED, "beside"), (SHARED, "beside")])
+def test_half_of_the_telling_words_of_a_text_are_most_of_it(theirs: int, cause: str) -> None:
+    memory = " ".join(["Alice", *RARE[:theirs]])
+    assert cause in found(memory, " ".join(["Alice", *RARE[:SHARED]]), alias="Alice", beside=True)
+
+
+def test_less_than_half_of_them_is_a_mere_suspicion() -> None:
+    memory = " ".join(["Alice", *RARE, "quarkword"])
+    assert found(memory, " ".join(["Alice", *RARE[:SHARED]]), alias="Alice", beside=True) == {"overlap"}
+
+
+def test_what_is_hidden_in_another_writing_is_not_the_text_and_nothing_else() -> None:
+    looking = screener(text=TEXT)
+    [hit] = looking.look(TEXT)
+    assert (hit.cause, hit.whole, hit.strong) == ("content", True, True)
+    [hidden] = looking.look(base64.b64encode(TEXT.encode()).decode())
+    assert (hidden.cause, hidden.whole) == ("content", False)
+    twice = base64.b64encode(base64.b64encode(TEXT.encode())).decode()
+    assert [hit.cause for hit in looking.look(twice)] == ["content"]
+    assert looking.look(base64.b64encode(twice.encode()).decode()) == ()
+
+
+@pytest.mark.parametrize(("state", "doubtful"), [(State.SETTLING, True), (State.SETTLED, False)])
+@pytest.mark.parametrize("path", [None, ("notes", "a")])
+def test_a_record_that_was_derived_is_held_back_for_good_or_until_it_is_known(
+    state: State, doubtful: bool, path: tuple[str, ...] | None
+) -> None:
+    key = pseudonym("key", "k") if path is None else pseudonym("record", record_name(path, "k"))
+    for kind, held in (("descendant", True), ("escalated", doubtful)):
+        looking = screener(Mark(kind, key), state=state)
+        assert [hit.cause for hit in looking.descends("k", path)] == (["derived"] if held else [])
+        assert looking.descends("other", path) == ()
+        assert looking.descends("k", ("elsewhere",)) == ()
+
+
+def test_an_identifier_is_found_by_itself_and_a_short_key_only_as_a_key() -> None:
+    marks = [Mark("subject", pseudonym("subject", "alice")), Mark("id", pseudonym("key", "key-0001")),
+             Mark("id", pseudonym("key", "key-001"))]  # fmt: skip
+    looking = screener(*marks)
+    expected = {"alice": ["subject"], "key-0001": ["key"], "key-001": [], "bob": []}
+    assert {text: [hit.cause for hit in looking.look(text)] for text in expected} == expected
+    assert [hit.cause for hit in looking.keys("key-001", None)] == ["key"]
+    assert looking.keys("key-001", ("notes",)) == ()
+
+
+def test_a_twin_is_one_persons_own_text() -> None:
+    bob, carol = pseudonym("subject", "bob"), pseudonym("subject", "carol")
+    looking = screener(twin_mark(bob, b"ruben plays the oboe", digest))
+    assert looking.look("Ruben plays the oboe!") == (), "it is asked about what was looked at"
+    assert looking.twin("Ruben plays the oboe!", frozenset({bob}))
+    assert not looking.twin("Ruben plays the oboe!", frozenset({carol}))
+    assert not looking.twin("Ruben plays the oboe!", frozenset({bob, carol}))
+    assert not looking.twin("Ruben plays an oboe!", frozenset({bob}))
+    assert not looking.twin("Ruben plays the oboe!", scope().subject)
+    assert not screener().twin("Ruben plays the oboe!", frozenset({bob}))
+
+
+def test_a_control_is_known_by_its_key() -> None:
+    looking = screener(Mark("canary", pseudonym("key", "c1")))
+    assert (looking.canary("c1"), looking.canary("c2"), screener().canary("c1")) == (True, False, False)
+
+
+@pytest.mark.parametrize(("state", "told"), [(State.SETTLING, ["alias"]), (State.SETTLED, [])])
+def test_a_settled_erasure_does_not_make_its_name_unspeakable(state: State, told: list[str]) -> None:
+    mark = alias_mark("Alice Example", digest)
+    assert mark is not None
+    looking = screener(mark, state=state)
+    hits = looking.look("I met Alice Example in town")
+    assert [hit.cause for hit in hits] == told
+    assert not any(hit.strong for hit in hits)

@@ -74,6 +74,9 @@ def test_of_those_that_lie_alike_one_is_found_and_of_several_paths_all() -> None
     assert set(found.candidates(scope(tenant="acme", path="a"))) == {"a0"}
     assert set(found.candidates(scope(tenant="acme", path="a"), but="a0")) == {"a1"}
     assert set(found.candidates(scope(tenant="acme", path=("a", "b")))) == {"a0", "a1", "a2"}
+    for number in range(2):
+        found.add(world.erase(scope(tenant="acme", key=f"k{number}"), name=f"k{number}"))
+    assert set(found.candidates(scope(tenant="acme", path=("a", "b")))) == {"a0", "a1", "a2", "k0"}
     assert set(index("a", "b").candidates(scope(tenant="acme", path=("a", "b")))) == {"a", "b"}
 
 

@@ -11,8 +11,8 @@ from quietus.core.decision import Question, decide
 from quietus.core.gate import Relation
 from quietus.core.operations import Call, Operation
 from quietus.core.policy import Effect, Facts, Mode, Policy, Vector
-from quietus.core.replaying import Faced, Said, asked, faced, read, told
-from quietus.core.scope import Scope
+from quietus.core.replaying import Faced, Said, asked, faced, names, read, told
+from quietus.core.scope import ANY, UNKNOWN, Scope
 from quietus.core.states import State
 from tests.core.making import World, scope
 
@@ -109,6 +109,11 @@ def test_a_policy_says_of_a_kept_call_what_it_says_of_the_call(
     decision = decide(question, world.gate, made)
     said = asked(read(told(faced(question, world.gate))), made)
     assert (said.rule, said.effect, said.mode) == (decision.rule, decision.effect, decision.mode)
+
+
+def test_names_are_what_is_not_digested() -> None:
+    assert names(frozenset({"acme", b"digest"})) == {"acme"}
+    assert names(ANY) == names(UNKNOWN) == frozenset()
 
 
 def test_of_two_erasures_that_lie_alike_one_case_is_kept() -> None:

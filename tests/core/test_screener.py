@@ -6,6 +6,7 @@ import base64
 
 import pytest
 
+from quietus.core.events import EventType
 from quietus.core.fingerprint import Mark, alias_mark, marks_of
 from quietus.core.likeness import SHARED
 from quietus.core.screener import Screener, record_name, twin_mark
@@ -119,3 +120,14 @@ def test_a_settled_erasure_does_not_make_its_name_unspeakable(state: State, told
     hits = looking.look("I met Alice Example in town")
     assert [hit.cause for hit in hits] == told
     assert not any(hit.strong for hit in hits)
+
+
+def test_what_a_text_means_is_told_anew_when_the_gate_changes() -> None:
+    mark = alias_mark("Alice Example", digest)
+    assert mark is not None
+    world = World()
+    world.mark(world.erase(scope(subject="alice"), name="er"), mark)
+    looking = Screener(world.gate, pseudonym, digest)
+    assert [hit.cause for hit in looking.look("I met Alice Example")] == ["alias"]
+    world.happen("er", EventType.CLEAN)
+    assert looking.look("I met Alice Example") == ()

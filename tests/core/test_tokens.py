@@ -36,6 +36,7 @@ from quietus.core.tokens import BLOBS, TOKENS, tokens_of, unwrapped
         ("7777777", []),
         ("1234000", []),
         ("about 1,234,567.00 or 1 234 567 in all", []),
+        ("about 123,456,789 or 123 456 789 in all", []),
         ("on 2024-03-15, 15.03.2024 and 15/03/24", []),
         ("from 2019-2024 at 12:30:45", []),
         ("2024-03-15 10", []),

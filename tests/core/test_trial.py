@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quietus.core.trial import Acknowledged, Case, Lag, Look, Span, drift, lag_of, revived
+from quietus.core.trial import Acknowledged, Case, Lag, Look, Span, drift, lag_of, revived, span
 from quietus.core.trial_conclusion import conclude_trial, contradicted
 from quietus.core.trial_findings import Observed
 from tests.core.test_trial_findings import KINDS, QUIET, case, extra, judged
@@ -16,12 +16,27 @@ def test_what_was_never_looked_at_is_not_said_to_be_gone() -> None:
     assert case({"row": "+-", "search": "--+"}).gone is False
 
 
+def test_a_surface_that_tells_again_while_another_never_ceased_was_never_gone() -> None:
+    found = span(case({"row": "+-+", "search": "+++"}), "row")
+    assert found is not None
+    assert (found.high, found.flips) == (None, 1)
+    back = span(case({"row": "+-+", "search": "+--"}), "row")
+    assert back is not None
+    assert back.high == pytest.approx(1.1), "it was gone everywhere: what comes back is told apart"
+
+
+def test_a_question_in_other_words_is_no_look_like_the_others() -> None:
+    one = case({"row": "+-"}, extra("row", 2, True, reworded=True), extra("row", 2, True, client=False))
+    assert [look.turn for look in one.after()] == [0, 1]
+    assert [look.turn for look in one.after(client=False)] == [2]
+
+
 @pytest.mark.parametrize(
-    ("span", "leaked"),
+    ("told", "leaked"),
     [(Span(0.0, 5.0), False), (Span(1.0, 2.0), True), (Span(0.0, None), True), (Span(1.0, None), True)],
 )
-def test_a_surface_leaked_that_told_at_all(span: Span, leaked: bool) -> None:
-    assert span.leaked is leaked
+def test_a_surface_leaked_that_told_at_all(told: Span, leaked: bool) -> None:
+    assert told.leaked is leaked
 
 
 def test_only_a_read_by_key_that_tells_what_nothing_else_tells_revives() -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from scripts.mutant_fresh import NO_END
+
 ENOUGH: Final = 0.9
 """The share of mutants that has to be dead."""
 
@@ -64,6 +66,9 @@ def summary(core: Sequence[Row], seed: int) -> list[str]:
     total, tried = sum(row.total for row in core), sum(len(row.found) for row in core)
     dead = sum(row.killed for row in core)
     told = [f"**{dead} of {tried} killed: {_share(dead, tried)}.**"]
+    endless = sum(one.get("by") == NO_END for row in core for one in row.found)
+    if endless:
+        told += ["", f"{endless} of them without end, by a test that took ten times its processor time."]
     if tried < total:
         told += [
             "",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scripts.mutant_fresh import NO_END
 from scripts.mutant_page import Row, page, summary, verdict
 from scripts.mutants import mutants, mutated
 
@@ -68,6 +69,12 @@ def test_what_was_not_run_is_said_and_how_a_sample_was_drawn() -> None:
     assert "12 of 17 mutants were not run" in told
     assert "drawn at random (seed 3)" in told
     assert "Changed since they were run: `gate`" in told
+
+
+def test_what_never_came_to_an_end_is_told_of() -> None:
+    known = row(3, 3, 0)
+    known.found[0]["by"], known.found[1]["by"] = NO_END, "tests/core/test_gate.py::test_it"
+    assert "1 of them without end" in " ".join(summary([known], 3))
 
 
 def test_each_survivor_stands_on_the_page_with_what_was_judged_of_it() -> None:

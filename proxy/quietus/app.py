@@ -64,6 +64,8 @@ class Sidecar(Process):
     async def start(self) -> None:
         """Opens the ledger, loads it, and listens. Raises LedgerRefused, ListenerRefused, OSError."""
         await self.admin.start_probes()
+        if self._head is not None:
+            await self._head.alone()
         await self.begin(first=True)
         if self.settings.bypass.every is not None:
             self.keep(BypassProbe(self.parts.prober, self.parts.owners, self.parts.erasures,

@@ -46,7 +46,6 @@ class Head:
 
     async def start(self) -> None:
         """Begins the workers, and waits until all serve. Raises ListenerRefused, LedgerError."""
-        await self._alone()
         document = self._settings.model_dump(mode="json", exclude_none=True)
         store = document["store"]
         taken: dict[str, str] = {}
@@ -63,8 +62,12 @@ class Head:
         self.http_url = f"http://{store['http']['listen']}" if "http" in store else ""
         self.grpc_address = store["grpc"]["listen"] if "grpc" in store else ""
 
-    async def _alone(self) -> None:
-        """Waits for workers of a head that was killed: each ends when it sees that, unless it is frozen."""
+    async def alone(self) -> None:
+        """Waits for workers of a head that was killed: each ends when it sees that, unless it is frozen.
+
+        Before anything is forwarded: nobody here would wait for what such a one still answers. Raises
+        LedgerRefused.
+        """
         path = self._settings.ledger.path
         until = self._clock.monotonic() + self._settings.ledger.lease
         while path is not None and workers_live(path):

@@ -121,10 +121,12 @@ class Crew:
         first = True
         while not self._ending:
             begun = self._clock.monotonic()
-            code = await self._live(self.workers[place])
             worker = self.workers[place]
-            served = worker.serves
-            worker.serves = False
+            try:
+                code = await self._live(worker)
+            except OSError as error:  # no process, or no descriptor, is to be had just now
+                code, worker.failure = -1, f"a worker could not be begun: {error.strerror}"
+            served, worker.serves = worker.serves, False
             if not served and first:
                 worker.failure = worker.failure or f"a worker ended with {code} before it served"
             self._changed.set()
@@ -133,6 +135,7 @@ class Crew:
             first = False
             self._log.error("worker_lost", count=code)
             self._lost(worker.known)
+            worker.known = {}
             steady = self._clock.monotonic() - begun >= STEADY
             pause = 0.0 if steady else min(AGAIN_MAX, pause * 2 or 0.1)
             await self._clock.sleep(pause)
@@ -149,7 +152,7 @@ class Crew:
         }
         worker.line.answers = own | (served.answers() if served is not None else {})
         with far:
-            worker.process = _begun(far)
+            worker.process = _spawned(far)
         await worker.line.begin(near)
         telling = asyncio.ensure_future(served.tell(worker.line)) if served is not None else None
         try:
@@ -203,7 +206,7 @@ class Crew:
         await asyncio.gather(*self._watching, return_exceptions=True)
 
 
-def _begun(far: socket.socket) -> subprocess.Popen[bytes]:
+def _spawned(far: socket.socket) -> subprocess.Popen[bytes]:
     # Not by the loop's own way: that one forks, and the threads of gRPC do not like it.
     end = far.fileno()
     return subprocess.Popen([sys.executable, "-m", "quietus.worker", str(end)], pass_fds=[end])

@@ -7,6 +7,15 @@ from enum import StrEnum
 
 from quietus.core.erasure import Erasure
 from quietus.core.exchange import Reply
+from quietus.core.orders import Hold
+
+
+class HeldBack(Exception):
+    """A legal hold forbids the forget; it is recorded, and taken up when the hold ends."""
+
+    def __init__(self, hold: Hold) -> None:
+        super().__init__("a legal hold forbids to erase this")
+        self.hold = hold
 
 
 class Stage(StrEnum):

@@ -8,7 +8,7 @@ One erasure is driven by one task at a time. Fence first, forward second, trust 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +17,10 @@ from quietus.core.decision import Question
 from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, EventType
 from quietus.core.exchange import Reply
-from quietus.core.orders import Hold
 from quietus.core.scope import Scope
 from quietus.core.states import State
 from quietus.driven import Driven as Driven
+from quietus.driven import HeldBack as HeldBack
 from quietus.driven import Stage as Stage
 from quietus.erasures import Erasures
 from quietus.flights import Flights
@@ -43,14 +43,6 @@ class ForgetLimits:
 
     barrier: float = 5.0
     response_bytes: int = 8 * 1024 * 1024
-
-
-class HeldBack(Exception):
-    """A legal hold forbids the forget; it is recorded, and taken up when the hold ends."""
-
-    def __init__(self, hold: Hold) -> None:
-        super().__init__("a legal hold forbids to erase this")
-        self.hold = hold
 
 
 class Forgets:
@@ -251,7 +243,7 @@ class Forgets:
                 opened = await self._upstream.open(outgoing(reading.request), permit)
                 reply = await opened.read(self._limits.response_bytes)
             except UpstreamError:
-                await self._append(erasure, EventType.UNCLEAR, {"cause": "no answer"})
+                await self._came_of(erasure, EventType.UNCLEAR, {"cause": "no answer"})
                 return Driven(Stage.HELD if self._now(erasure).held else Stage.UNCLEAR, self._now(erasure))
             heard.append((self._profile().ack(reading, reply), reply))
         # How fast a store acknowledges is exported, and is evidence of nothing.
@@ -260,14 +252,14 @@ class Forgets:
 
     async def _judge(self, erasure: Erasure, ack: Ack, reply: Reply) -> Driven:
         if ack.outcome == "unclear" or (ack.outcome == "refused" and erasure.forwards > 1):
-            await self._append(erasure, EventType.UNCLEAR, {"cause": ack.outcome, "status": reply.status})
+            await self._came_of(erasure, EventType.UNCLEAR, {"cause": ack.outcome, "status": reply.status})
             return Driven(Stage.UNCLEAR, self._now(erasure), reply)
         if ack.outcome == "refused":
             self._readings.pop(erasure.id, None)
-            draft = self._draft(erasure, EventType.REFUSED, {"status": reply.status}, gate=True)
             # The secrets go when the canaries have been removed: the reconciler sees to both.
-            await self._erasures.append([draft], unmark=[erasure.id])
-            return Driven(Stage.ANSWERED, self._now(erasure), reply)
+            await self._came_of(erasure, EventType.REFUSED, {"status": reply.status}, [erasure.id])
+            refused = self._now(erasure).state is State.REFUSED
+            return Driven(Stage.ANSWERED if refused else Stage.UNCLEAR, self._now(erasure), reply)
         digest = self._erasures.keyring.pseudonym
         facts: dict[str, Any] = {
             "outcome": ack.outcome,
@@ -291,10 +283,18 @@ class Forgets:
     def _now(self, erasure: Erasure) -> Erasure:
         return self._erasures.gate.erasures[erasure.id]
 
-    def _draft(
-        self, erasure: Erasure, kind: EventType, facts: dict[str, Any], gate: bool = False
-    ) -> Draft:
+    def _draft(self, erasure: Erasure, kind: EventType, facts: dict[str, Any], gate: bool = False) -> Draft:
         return Draft(kind, erasure.id, self._erasures.clock.now(), facts=facts, gate=gate)
 
-    async def _append(self, erasure: Erasure, kind: EventType, facts: dict[str, Any]) -> None:
-        await self._erasures.append([self._draft(erasure, kind, facts)])
+    async def _came_of(
+        self, erasure: Erasure, kind: EventType, facts: dict[str, Any], unmark: Sequence[str] = ()
+    ) -> None:
+        """Writes what came of a forward, unless it was forwarded again meanwhile: then that one counts."""
+
+        async def attempt() -> None:
+            now = self._now(erasure)
+            if now.forwards == erasure.forwards and not now.answered:
+                draft = self._draft(now, kind, facts, gate=kind is EventType.REFUSED)
+                await self._erasures.append([draft], expect=now, unmark=unmark)
+
+        await anew(self._erasures, attempt)

@@ -10,10 +10,10 @@ from pathlib import Path
 import yaml
 
 from tests.simulation.controls import smallest, write
+from tests.simulation.families import Family, plan_from, simulate
 from tests.simulation.keeping import Kept
 from tests.simulation.many import Total, play
-from tests.simulation.plan import RECALLS, Plan, plan_of
-from tests.simulation.run import simulate
+from tests.simulation.plan import RECALLS, Plan
 from tests.simulation.shrink import shrunk
 from tests.simulation.switches import PROTECTIONS, switched_off
 
@@ -26,6 +26,7 @@ def main() -> int:
     asked.add_argument("--seeds", type=int, default=500, help="play so many, from --first on")
     asked.add_argument("--first", type=int, default=0)
     asked.add_argument("--recalls", type=int, default=RECALLS, help="recalls in each")
+    asked.add_argument("--replicas", type=int, default=1, help="how many share the ledger")
     asked.add_argument("--keep", type=Path, help="keep in this folder what was played, and go on there")
     asked.add_argument("--shrink", action="store_true", help="leave out what the failure does not need")
     asked.add_argument("--off", default="", choices=["", *PROTECTIONS], help="switch a protection off")
@@ -34,10 +35,11 @@ def main() -> int:
     if options.controls:
         return _controls(options)
     if options.plan is not None:
-        return _one(Plan(**yaml.safe_load(options.plan.read_text())), options)
+        return _one(plan_from(yaml.safe_load(options.plan.read_text())), options)
+    family = Family(options.recalls, options.replicas)
     if options.seed is not None:
-        return _one(plan_of(options.seed, options.recalls), options)
-    return _many(options)
+        return _one(family.make(options.seed), options)
+    return _many(options, family)
 
 
 def _one(plan: Plan, options: argparse.Namespace) -> int:
@@ -60,17 +62,17 @@ def _controls(options: argparse.Namespace) -> int:
     return 0
 
 
-def _many(options: argparse.Namespace) -> int:
-    total, taken = Total(options.recalls), 0.0
+def _many(options: argparse.Namespace, family: Family) -> int:
+    total, taken = Total(family), 0.0
     left = list(range(options.first, options.first + options.seeds))
-    kept = Kept(options.keep, options.recalls) if options.keep is not None and not options.off else None
+    kept = Kept(options.keep, family.name) if options.keep is not None and not options.off else None
     for outcome, seconds in kept.outcomes() if kept is not None else ():
         if outcome.seed in left:
             left.remove(outcome.seed)
             total.add(outcome)
             taken += seconds
     began = time.perf_counter()
-    for outcome in play(left, options.recalls, options.off):
+    for outcome in play(left, family, options.off):
         seconds, began = time.perf_counter() - began, time.perf_counter()
         taken += seconds
         total.add(outcome)

@@ -15,9 +15,10 @@ from typing import Any, Final
 import yaml
 
 from tests.simulation.calls import Finding
+from tests.simulation.families import REPLICAS, family_of, plan_from, simulate
 from tests.simulation.many import LEAKS, play
-from tests.simulation.plan import Plan, plan_of
-from tests.simulation.run import simulate
+from tests.simulation.plan import Plan
+from tests.simulation.replica_switches import OF_REPLICAS
 from tests.simulation.shrink import shrunk
 from tests.simulation.switches import PROTECTIONS, switched_off
 
@@ -40,8 +41,18 @@ chance does not meet the one moment that a protection is for, a plan written for
 `tests/simulation/controls.yaml`). `make test` plays a small failing plan of each, with the protection on and
 off.
 
-| protection | leaks | other broken properties | first seed | seeds that failed |
+"""
+COLUMNS: Final = """| protection | leaks | other broken properties | first seed | seeds that failed |
 |---|---:|---|---:|---:|
+"""
+SEVERAL: Final = f"""
+## Several replicas
+
+The same with {REPLICAS} replicas over one shared ledger, in plans of their own (`--replicas {REPLICAS}`).
+*Stale*: an answer of a replica that had not read what was older than its lease. *Barrier*: a forget went to
+the store while a write of its scope was under way. *Absorbed*: a repeat of a forget became an erasure of its
+own.
+
 """
 
 
@@ -76,8 +87,9 @@ class Control:
 def measured(name: str, seeds: int, recalls: int) -> Control:
     """Plays seeds in their order without a protection: at least `AT_LEAST`, until one fails."""
     control = Control(name)
-    for outcome in play(range(seeds), recalls, name):
-        if outcome.findings and not control.failing and simulate(plan_of(outcome.seed, recalls)).findings:
+    family = family_of(name, recalls)
+    for outcome in play(range(seeds), family, name):
+        if outcome.findings and not control.failing and simulate(family.make(outcome.seed)).findings:
             raise SystemExit(f"seed {outcome.seed} of {recalls} recalls fails with everything on: first that")
         control.add(outcome.seed, outcome.findings)
         if control.failing and control.played >= AT_LEAST:
@@ -93,19 +105,21 @@ def measured(name: str, seeds: int, recalls: int) -> Control:
 
 def page(controls: list[Control]) -> str:
     """The page of docs/."""
-    return HEAD + "".join(f"{control.row()}\n" for control in controls)
+    one = "".join(f"{control.row()}\n" for control in controls if control.name not in OF_REPLICAS)
+    several = "".join(f"{control.row()}\n" for control in controls if control.name in OF_REPLICAS)
+    return HEAD + COLUMNS + one + SEVERAL + COLUMNS + several
 
 
 def plans_of(name: str) -> list[Plan]:
     """The shrunk plans that fail without a protection."""
     entries: list[dict[str, Any]] = yaml.safe_load(PLANS.read_text(encoding="utf-8"))
-    return [Plan(**entry["plan"]) for entry in entries if entry["protection"] == name]
+    return [plan_from(entry["plan"]) for entry in entries if entry["protection"] == name]
 
 
 def smallest(name: str, seed: int, recalls: int) -> str:
     """An entry of `controls.yaml`: the plan of a seed, shrunk to what fails without the protection."""
     with switched_off(name):
-        plan = shrunk(plan_of(seed, recalls))
+        plan = shrunk(family_of(name, recalls).make(seed))
     if simulate(plan).findings:
         raise SystemExit(f"seed {seed}, shrunk, fails with the protection on: look at that first")
     entry = [{"protection": name, "plan": plan.document()}]

@@ -36,9 +36,9 @@ def code() -> str:
 class Kept:
     """A file of outcomes, one a line, and the seconds that each took of the run."""
 
-    def __init__(self, folder: Path, recalls: int) -> None:
+    def __init__(self, folder: Path, family: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{code()}-{recalls}.jsonl"
+        self.path = folder / f"{code()}-{family}.jsonl"
 
     def outcomes(self) -> Iterator[tuple[Outcome, float]]:
         """What was played already. A line that a kill cut off is played again."""

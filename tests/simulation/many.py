@@ -13,24 +13,26 @@ from functools import partial
 from typing import Final
 
 from tests.simulation.calls import Finding
-from tests.simulation.plan import AILMENTS, MENU, Plan, plan_of
-from tests.simulation.run import Outcome, simulate
+from tests.simulation.families import Family, simulate
+from tests.simulation.plan import AILMENTS, MENU, Plan
+from tests.simulation.run import Outcome
 from tests.simulation.switches import switched_off
 
 AT_ONCE: Final = max(1, min(len(os.sched_getaffinity(0)), 8))
 WORLD: Final = (
     "deaths", "ledger_down", "disk_full", "store_down", "store_restart", "jump", "blind", "gone away",
+    "cut_off", "freeze", "lag", "ledger_full", "ledger_restart",
 )  # fmt: skip
 LEAKS: Final = ("leak", "inside", "held_back")
 """Findings in which something of the erased reached a client."""
-REPLAY: Final = "python -m tests.simulation --seed {seed} --recalls {recalls}"
+REPLAY: Final = "python -m tests.simulation --seed {seed} {options}"
 
 
 @dataclass
 class Total:
     """What came of many seeds."""
 
-    recalls: int
+    family: Family
     seeds: int = 0
     failed: dict[int, list[Finding]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
@@ -98,14 +100,26 @@ class Total:
             f"{(done + asked + called) / seconds:.0f} operations/s, "
             f"{(done + asked + called) / max(self.spent, 0.001):.0f} for each second of CPU time; "
             f"{self.virtual / 3600:.1f} h of virtual time",
+            *self._replicas(),
             f"{self.leaks} leaks; {len(self.failed)} seeds failed",
         ])  # fmt: skip
+
+    def _replicas(self) -> list[str]:
+        c, many = self.counts, self.family.replicas
+        if many == 1:
+            return []
+        return [
+            f"{many} replicas: cut off {c['cut_off'] + c['ledger_down']} times, slow {c['lag']}, frozen "
+            f"{c['freeze']}; {c['expelled']} left or were taken out of the roster; {c['event forwarded']} "
+            f"forgets forwarded for {c['erasures']} erasures, {c['sent again']} sent again; all agreed "
+            f"{c['converged_ms'] / max(2 * self.seeds, 1):.0f} ms after healing on average"
+        ]
 
     def complaint(self) -> str:
         """The first failing seeds, each with the command that plays it again."""
         lines = []
         for seed in sorted(self.failed)[:10]:
-            command = REPLAY.format(seed=seed, recalls=self.recalls)
+            command = REPLAY.format(seed=seed, options=self.family.options)
             lines += [f"seed {seed}: {command}", *(f"    {f}" for f in self.failed[seed][:4])]
         return "\n".join(lines)
 
@@ -129,22 +143,12 @@ def _started() -> None:
     gc.freeze()  # what is there by now stays: it is not looked through after each seed
 
 
-def play(
-    seeds: Sequence[int], recalls: int, off: str = "", make: Callable[[int], Plan] | None = None
-) -> Iterator[Outcome]:
+def play(seeds: Sequence[int], family: Family, off: str = "") -> Iterator[Outcome]:
     """The outcomes of these seeds, in their order. `off`: a protection switched off."""
-    one = partial(_play, off, make or partial(plan_of, recalls=recalls))
+    one = partial(_play, off, family.make)
     if AT_ONCE == 1 or len(seeds) <= 1:
         yield from map(one, seeds)
         return
     # Spawned: a fork would take along whatever threads the other tests have left.
     with multiprocessing.get_context("spawn").Pool(AT_ONCE, _started) as pool:
         yield from pool.imap(one, seeds, chunksize=2)
-
-
-def total_of(seeds: Sequence[int], recalls: int, off: str = "") -> Total:
-    """Plays them all."""
-    total = Total(recalls)
-    for outcome in play(seeds, recalls, off):
-        total.add(outcome)
-    return total

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from quietus.core.fingerprint import Mark
@@ -58,8 +57,12 @@ class ServedEngine:
 
     async def disconnect(self) -> None:
         """Listens no more."""
-        with suppress(ValueError):
-            self._end()
+        self.unplug()
+
+    def unplug(self) -> None:
+        """Gets no more hints."""
+        end, self._end = self._end, lambda: None
+        end()
 
     async def verify(self) -> None:
         """Its settings are as they should be."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.simulation.families import simulate
 from tests.simulation.plan import Plan, Step
-from tests.simulation.run import simulate
 
 TRIES = 400
 

@@ -23,6 +23,7 @@ from quietus.flights import Flight, Flights
 from quietus.forgets import Forgets
 from quietus.release import Releaser
 from quietus.snapshotter import Snapshotter
+from tests.simulation.replica_switches import OF_REPLICAS
 
 Patch = tuple[Any, str, Any]
 
@@ -227,6 +228,7 @@ PROTECTIONS: Final[dict[str, Callable[[], list[Patch]]]] = {
     "holding back the unattributable": _unattributable,
     "paging of the snapshot": _paging,
     "aborting overtaken answers": _overtaken,
+    **OF_REPLICAS,
 }
 """Every protection by its name."""
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.simulation.families import Family, plan_from, simulate
 from tests.simulation.many import Total, play
-from tests.simulation.plan import Plan, plan_of
-from tests.simulation.run import Simulation, simulate
+from tests.simulation.plan import plan_of
+from tests.simulation.run import Simulation
 from tests.simulation.shrink import shrunk
 
 FAILED_ONCE = yaml.safe_load((Path(__file__).parent / "regressions.yaml").read_text(encoding="utf-8"))
@@ -23,7 +24,7 @@ FAILED_ONCE = yaml.safe_load((Path(__file__).parent / "regressions.yaml").read_t
 
 @pytest.mark.parametrize("entry", FAILED_ONCE, ids=[entry["name"] for entry in FAILED_ONCE])
 def test_what_failed_once_holds(entry: dict[str, Any]) -> None:
-    found = simulate(Plan(**entry["plan"])).findings
+    found = simulate(plan_from(entry["plan"])).findings
     assert not found, "\n".join(map(str, found))
 
 
@@ -40,8 +41,9 @@ def test_a_seed_is_the_same_every_time() -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.requirement("R8", "R19", "R39", "R120", "R148", "R157")
 def test_seeds(seeds: int, recalls: int, record_property: Any) -> None:
-    total, began = Total(recalls), time.monotonic()
-    for outcome in play(range(seeds), recalls):
+    family = Family(recalls)
+    total, began = Total(family), time.monotonic()
+    for outcome in play(range(seeds), family):
         total.add(outcome)
     record_property("simulation", total.say(time.monotonic() - began))
     if total.failed:

@@ -14,13 +14,14 @@ from quietus.core.erasure import advance
 from quietus.core.events import EventType, scope_from_facts, scope_to_facts
 from quietus.core.fingerprint import joined
 from quietus.core.likeness import stem
+from quietus.core.orders import Orders
 from quietus.core.probing import Failure, failure_of
 from quietus.core.scope import ANY, DIMENSIONS, UNKNOWN, Scope, holds, split_path
 from quietus.core.soundness import Manners, audited
 from quietus.core.states import State
 from quietus.core.terms import Terms
 from quietus.core.verdict import verdict_of
-from tests.core.making import Story, requested, scope, surface
+from tests.core.making import Story, event, requested, scope, surface
 
 
 @pytest.mark.parametrize(
@@ -133,6 +134,17 @@ def test_a_verdict_names_a_tombstone_and_a_primary_surface_that_are_not_there() 
     assert [text for text in verdict_of(story.erasure).missing if "probe of every" in text]
     story.round(surfaces=[surface(), surface("search", "index")])
     assert not [text for text in verdict_of(story.erasure).missing if "probe of every" in text]
+
+
+def test_one_of_several_overrides_is_enough_to_let_recalls_through() -> None:
+    orders = Orders()
+    assert not orders.overridden(scope(tenant="acme"), 15.0)
+    for number, tenant in enumerate(("beta", "acme", "gamma"), 1):
+        where = scope_to_facts(scope(tenant=tenant))
+        facts = {"override": tenant, "effect": "annotate", "scope": where, "reason": "a fire", "until": 20.0}
+        orders.apply(event(number, EventType.OVERRIDDEN, "", 10.0, **facts))
+    for tenant, now, expected in (("acme", 15.0, True), ("other", 15.0, False), ("acme", 25.0, False)):
+        assert orders.overridden(scope(tenant=tenant, subject="alice"), now) is expected
 
 
 @pytest.mark.parametrize(("window", "expected"), [(0.0, True), (0.5, False), (900.0, False)])

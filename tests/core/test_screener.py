@@ -32,6 +32,7 @@ def screener(*marks: Mark, state: State = State.SETTLING, text: str = "") -> Scr
         ("ada@x.example", "to Ada@X.example", {"token"}),
         ("Ruben plays the oboe", "Ruben plays the oboe.", {"content"}),
         ("Ruben plays the oboe", "Ruben plays an oboe", set()),
+        ("Alice left. Ruben plays the oboe.", "Ruben plays the oboe", {"content"}),
     ],
 )
 def test_a_text_is_found_by_what_its_marks_are_of(witness: str, text: str, causes: set[str]) -> None:
@@ -119,7 +120,7 @@ def test_a_settled_erasure_does_not_make_its_name_unspeakable(state: State, told
     looking = screener(mark, state=state)
     hits = looking.look("I met Alice Example in town")
     assert [hit.cause for hit in hits] == told
-    assert not any(hit.strong for hit in hits)
+    assert not any(hit.strong or hit.whole for hit in hits)
 
 
 def test_what_a_text_means_is_told_anew_when_the_gate_changes() -> None:

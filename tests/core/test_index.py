@@ -104,6 +104,7 @@ def test_whether_any_may_stand_in_a_tenant() -> None:
     assert index("alice").in_tenant(Wild.ANY)
     assert index("alice").in_tenant(ERASED["alice"].tenant)
     assert not index("alice").in_tenant(scope(tenant="other").tenant)
+    assert index("alice").in_tenant(scope(tenant=("acme", "other")).tenant)
     assert index("everywhere").in_tenant(scope(tenant="other").tenant), "it leaves the tenant open"
 
 

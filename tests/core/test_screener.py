@@ -105,6 +105,7 @@ def test_a_twin_is_one_persons_own_text() -> None:
     assert not looking.twin("Ruben plays the oboe!", frozenset({bob, carol}))
     assert not looking.twin("Ruben plays an oboe!", frozenset({bob}))
     assert not looking.twin("Ruben plays the oboe!", scope().subject)
+    assert twin_mark(bob[:8], b"words", digest) == twin_mark(bob, b"words", digest), "eight bytes of it count"
     assert not screener().twin("Ruben plays the oboe!", frozenset({bob}))
 
 

@@ -56,6 +56,9 @@ def test_a_surface_has_the_lag_of_the_cases_that_it_was_proven_for() -> None:
     three = lag_of([quiet, quiet, leaking], "row")
     assert three is not None
     assert three.p50 == 0.0
+    of_many = lag_of([quiet] * 199 + [leaking], "row")
+    assert of_many is not None
+    assert (of_many.p99, of_many.max) == (0.0, pytest.approx(1.1))
     unproven = case({"row": "+--"})
     unproven.proven = {}
     assert lag_of([unproven], "row") is None

@@ -14,9 +14,10 @@ from typing import Annotated, Any, Final, TextIO
 import typer
 from aiohttp import web
 
+from quietus.cli import recording_grpc
 from quietus.cli.root import NO, fail, guarded, say, screen
 from quietus.config import load
-from quietus.core.exchange import Reply, Request
+from quietus.core.exchange import Reply, Request, Wire
 from quietus.describing.masking import Masker
 from quietus.describing.masks import TooMany
 from quietus.describing.pairs import NoPair, Pair, of_archive, pairs_of, written
@@ -24,13 +25,15 @@ from quietus.documents import DocumentError, read
 from quietus.permits import Granted, Purpose
 from quietus.ports import UpstreamError
 from quietus.profiles.loader import find_profile, load_profile
+from quietus.profiles.profile import Profile
 from quietus.settings import Settings, address
-from quietus.wires import StoreClient
+from quietus.wires import StoreClient, told_by
 
 REQUEST_MAX: Final = 8 << 20
 BODY_MAX: Final = 1 << 20
 """Of an answer; a longer one passes and is not recorded."""
 FILE_MAX: Final = 64 << 20
+GRPC: Final = "grpc://"
 
 
 class Recording:
@@ -71,7 +74,9 @@ def profile_record(
         str, typer.Argument(help="A profile that ships, or a path: what it names stays readable.")
     ],
     out: Annotated[Path, typer.Option(help="The file to write; it must not exist.")],
-    upstream: Annotated[str | None, typer.Option(help="The store: http://HOST:PORT. Calls go there.")] = None,
+    upstream: Annotated[
+        str | None, typer.Option(help="The store, where calls go: http://HOST:PORT, or grpc://HOST:PORT.")
+    ] = None,
     listen: Annotated[
         str, typer.Option(help="Where agents connect meanwhile: a loopback address.")
     ] = "127.0.0.1:8700",
@@ -90,24 +95,26 @@ def profile_record(
 
       quietus profile record mine.yaml --upstream http://127.0.0.1:8000 --out calls.jsonl
 
+      quietus profile record mine.yaml --upstream grpc://127.0.0.1:50051 --out calls.jsonl
+
       quietus profile record mine.yaml --from browser.har --out calls.jsonl
     """
     if (upstream is None) == (saved is None):
         fail("give --upstream, to record what passes, or --from, for what was saved before")
-    profile = guarded(lambda: load_profile(name, frozenset({"http"})))
-    document = guarded(lambda: read(find_profile(name))).value
-    masker = Masker(profile, document, secrets.token_bytes(32))
     settings = _settings(name, upstream) if upstream is not None else None
     if settings is not None and not _loopback(listen):
         fail("a recorder listens on a loopback address only: it passes on whatever comes, for anybody")
     given = _saved(saved) if saved is not None else None
+    profile = _profile(name, settings, given or ())
+    document = guarded(lambda: read(find_profile(name))).value
+    masker = Masker(profile, document, secrets.token_bytes(32))
     handle = guarded(lambda: os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         recording = Recording(masker, file, calls)
         if given is not None:
             _taken(given, recording)
         elif settings is not None:
-            guarded(lambda: asyncio.run(_listened(settings, listen, recording)))
+            guarded(lambda: asyncio.run(_listened(settings, profile, listen, recording)))
     if json:
         say({"recording": str(out), "calls": recording.count, "left_out": recording.left_out})
     else:
@@ -118,9 +125,19 @@ def profile_record(
 
 
 def _settings(name: str, upstream: str) -> Settings:
-    found: Settings = guarded(
-        lambda: load(None, {"store.profile": name, "store.http.upstream": upstream}, {})
-    )
+    wire = "grpc" if upstream.startswith(GRPC) else "http"
+    flags = {"store.profile": name, f"store.{wire}.upstream": upstream.removeprefix(GRPC)}
+    found: Settings = guarded(lambda: load(None, flags, {}))
+    return found
+
+
+def _profile(name: str, settings: Settings | None, given: Iterable[Pair]) -> Profile:
+    """The profile for the wires that are recorded, or were."""
+    wires: frozenset[Wire] = frozenset(pair.request.wire for pair in given) or frozenset({"http"})
+    told = None
+    if settings is not None:
+        wires, told = settings.store.wires, told_by(settings.store.grpc, settings.timeouts)
+    found: Profile = guarded(lambda: load_profile(name, wires, told))
     return found
 
 
@@ -159,12 +176,22 @@ def _taken(given: Iterable[Pair], recording: Recording) -> None:
         recording.add(pair)
 
 
-async def _listened(settings: Settings, listen: str, recording: Recording) -> None:
+async def _listened(settings: Settings, profile: Profile, listen: str, recording: Recording) -> None:
     """Passes calls on until enough were recorded or somebody ends it."""
     client = StoreClient(settings.store, settings.timeouts)
     ended = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         ended.add_signal_handler(each, recording.full.set)
+    try:
+        if client.grpc is not None:
+            await recording_grpc.listened(client, profile, listen, recording, BODY_MAX)
+        else:
+            await _listened_http(client, listen, recording)
+    finally:
+        await client.close()
+
+
+async def _listened_http(client: StoreClient, listen: str, recording: Recording) -> None:
 
     async def answer(incoming: web.BaseRequest) -> web.StreamResponse:
         return await passed(client, incoming, recording)
@@ -179,7 +206,6 @@ async def _listened(settings: Settings, listen: str, recording: Recording) -> No
         await recording.full.wait()
     finally:
         await runner.cleanup()
-        await client.close()
 
 
 async def passed(client: StoreClient, incoming: web.BaseRequest, recording: Recording) -> web.StreamResponse:

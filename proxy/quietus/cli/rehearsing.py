@@ -38,7 +38,6 @@ def profile_test(
 
       quietus profile test mine.yaml calls.jsonl --accept
     """
-    profile: Profile = guarded(lambda: load_profile(name, frozenset({"http"})))
     try:
         with guarded(lambda: pairs.open(encoding="utf-8")) as lines:
             given = list(pairs_of(lines))
@@ -46,6 +45,8 @@ def profile_test(
         fail(f"{pairs}: {error if isinstance(error, NoPair) else 'it is not UTF-8'}")
     if not given:
         fail(f"{pairs} holds no recorded call: record some with `quietus profile record`")
+    wires = frozenset(pair.request.wire for pair in given)
+    profile: Profile = guarded(lambda: load_profile(name, wires))
     seen = rehearse(profile, given)
     unmet = never_met(profile, seen)
     failed = sum(bool(each.faults) for each in seen)

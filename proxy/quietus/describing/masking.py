@@ -9,10 +9,12 @@ from urllib.parse import quote, unquote
 
 from quietus.core.exchange import Headers, Reply, Request, header
 from quietus.describing.masks import Masks, TooMany
+from quietus.describing.message_masks import legible, masked_message
 from quietus.describing.pairs import Pair
 from quietus.profiles.answers import open_body
-from quietus.profiles.faults import NotJson, RequestFault, Unreadable
+from quietus.profiles.faults import CannotQuote, NotJson, RequestFault, Unreadable
 from quietus.profiles.profile import Profile
+from quietus.profiles.protobuf import NotMessage, decode
 from quietus.profiles.wire import is_json
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -76,6 +78,8 @@ class Masker:
     def masked(self, pair: Pair) -> Pair:
         """The pair without anything that was in it in clear. Raises TooMany."""
         request, reply, left = pair.request, pair.reply, pair.left_out
+        if request.wire == "grpc":
+            return self._call(pair)
         try:
             plain = open_body(reply)
         except Unreadable:
@@ -89,6 +93,30 @@ class Masker:
             Reply(reply.status, self._kept(reply.headers), told or b""),
             left_out=left,
         )
+
+    def _call(self, pair: Pair) -> Pair:
+        """A call of gRPC, by the descriptor set of the profile."""
+        request, reply = pair.request, pair.reply
+        rpc = self._profile.descriptors.rpc(request.target) if self._profile.descriptors is not None else None
+        asked, told, left = b"", b"", pair.left_out
+        shows: dict[str, Any] = {}
+        if rpc is None:
+            left = left or "the descriptor set lacks the method"
+        else:
+            try:
+                asked = masked_message(request.body, rpc.takes, self._masks)
+                told = masked_message(reply.body, rpc.gives, self._masks)
+                shows = {"request": legible(decode(asked, rpc.takes).view),
+                         "response": legible(decode(told, rpc.gives).view)}  # fmt: skip
+            except (NotMessage, CannotQuote):
+                asked, told, left = b"", b"", left or "a message that does not decode"
+        target = request.target if rpc is not None else "/" + self._masks.text(request.target[1:])
+        return Pair(
+            Request("POST", target, self._kept(request.headers), asked, "grpc"),
+            Reply(reply.status, self._kept(reply.headers), told, self._masks.text(reply.reason), reply.code,
+                  self._kept(reply.trailers)),
+            pair.expect, left, shows or None,
+        )  # fmt: skip
 
     def _target(self, request: Request) -> str:
         literal = self._literals(request)

@@ -38,7 +38,7 @@ class Masks:
         self._met: dict[bytes, int] = {}
         self._counts: dict[str, int] = {}
 
-    def _number(self, kind: str, value: str) -> int:
+    def number(self, kind: str, value: str) -> int:
         """The number of a value among those of its kind, from 0 on. Raises TooMany."""
         digest = hashlib.blake2b(f"{kind}\0{value}".encode(), key=self._key, digest_size=16).digest()
         found = self._met.get(digest)
@@ -51,7 +51,7 @@ class Masks:
 
     def name(self, text: str) -> str:
         """A name of a member, a parameter or a segment: kept where the profile has it."""
-        return text if text in self._names else f"n{self._number('name', text)}"
+        return text if text in self._names else f"n{self.number('name', text)}"
 
     def text(self, value: str) -> str:
         """A string. One with spaces is one mask; in one without, each part between `/ : , | =` is."""
@@ -60,14 +60,14 @@ class Masks:
         if value[:1] in "{[" and (inner := self._inside(value)) is not None:
             return inner
         if any(char.isspace() for char in value):
-            return f"text {self._number('text', value)}"
+            return f"text {self.number('text', value)}"
         return _JOINED.sub(lambda match: self._part(match[0]), value)
 
     def _part(self, part: str) -> str:
         if not part.isascii() or not part.isdigit():
-            return f"v{self._number('part', part)}"
+            return f"v{self.number('part', part)}"
         # Digits stay digits, as many as there were: a profile may read them as a number.
-        return self._integer(part) if len(part) == 1 else f"{self._number('digits', part):0{len(part)}d}"
+        return self.integer(part) if len(part) == 1 else f"{self.number('digits', part):0{len(part)}d}"
 
     def _inside(self, value: str) -> str | None:
         try:
@@ -75,16 +75,17 @@ class Masks:
         except NotJson:
             return None
 
-    def _integer(self, text: str) -> str:
-        """As many digits and the sign that it had; 0 and 1 say nothing of anybody and stay."""
+    def integer(self, text: str) -> str:
+        """A whole number: as many digits, the same sign; 0 and 1 say nothing of anybody and stay."""
         sign, digits = text[: text.startswith("-")], text.lstrip("-")
         if digits in ("0", "1"):
             return text
         first = 2 if len(digits) == 1 else 10 ** (len(digits) - 1)
-        return f"{sign}{self._number(f'integer {sign}{len(digits)}', digits) + first}"
+        return f"{sign}{self.number(f'integer {sign}{len(digits)}', digits) + first}"
 
-    def _float(self, text: str) -> str:
-        return f"{self._number('float', text) + 2}.5"
+    def real(self, text: str) -> str:
+        """A number with a fraction."""
+        return f"{self.number('float', text) + 2}.5"
 
     def json(self, data: bytes) -> bytes:
         """A JSON text with every value masked and nothing else changed. Raises NotJson, TooMany."""
@@ -107,7 +108,7 @@ class Masks:
             return token if masked == value else json.dumps(masked, ensure_ascii=False)
         if token in ("true", "false", "null"):
             return token
-        return self._integer(token) if _INTEGER.fullmatch(token) else self._float(token)
+        return self.integer(token) if _INTEGER.fullmatch(token) else self.real(token)
 
     def lines(self, data: bytes) -> bytes:
         """A text of lines, such as server-sent events: JSON in them masked as JSON, all else whole."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from quietus.core.exchange import Headers, Reply, Request
+from quietus.core.exchange import GRPC_STATUS, Headers, Reply, Request
 
 LINE_MAX: Final = 16 << 20
 PAIRS_MAX: Final = 10_000
@@ -28,20 +29,27 @@ class Pair:
     """What a profile was found to make of it, and is to make of it again."""
     left_out: str = ""
     """Why a body was not recorded."""
+    shows: Mapping[str, Any] | None = None
+    """Of gRPC: its two messages as JSON, for people; what counts are their bytes."""
 
 
 def written(pair: Pair) -> str:
-    """The pair as one line. Bodies are text."""
-    told: dict[str, Any] = {
-        "request": {
-            "method": pair.request.method, "target": pair.request.target,
-            "headers": [list(each) for each in pair.request.headers], "body": pair.request.body.decode(),
-        },
-        "response": {
-            "status": pair.reply.status, "headers": [list(each) for each in pair.reply.headers],
-            "body": pair.reply.body.decode(),
-        },
-    }  # fmt: skip
+    """The pair as one line. Bodies of HTTP are text, messages of gRPC base64."""
+    request, reply = pair.request, pair.reply
+    asked: dict[str, Any]
+    answered: dict[str, Any]
+    if request.wire == "grpc":
+        asked = {"grpc": request.target, "metadata": _listed(request.headers),
+                 "message": _packed(request.body)}  # fmt: skip
+        answered = {"code": reply.code, "details": reply.reason, "metadata": _listed(reply.headers),
+                    "trailers": _listed(reply.trailers), "message": _packed(reply.body)}  # fmt: skip
+    else:
+        asked = {"method": request.method, "target": request.target, "headers": _listed(request.headers),
+                 "body": request.body.decode()}  # fmt: skip
+        answered = {"status": reply.status, "headers": _listed(reply.headers), "body": reply.body.decode()}
+    told: dict[str, Any] = {"request": asked, "response": answered}
+    if pair.shows is not None:
+        told["shows"] = dict(pair.shows)
     if pair.left_out:
         told["left_out"] = pair.left_out
     if pair.expect is not None:
@@ -59,7 +67,11 @@ def pairs_of(lines: Iterable[str]) -> Iterator[Pair]:
         try:
             yield _pair(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError):
-            hint = 'it is {"request": {method, target, headers, body}, "response": {status, headers, body}}'
+            hint = (
+                'it is {"request": {method, target, headers, body}, "response": {status, headers, body}}, or '
+                'of gRPC {"request": {grpc, metadata, message}, "response": {code, details, metadata, '
+                "trailers, message}} with messages in base64"
+            )
             raise NoPair(f"line {number} is no recorded call: {hint}") from None
 
 
@@ -68,16 +80,37 @@ def _pair(told: Any) -> Pair:
     expect = told.get("expect")
     if expect is not None and not isinstance(expect, dict):
         raise TypeError
+    left_out, shows = str(told.get("left_out", "")), told.get("shows")
+    if "grpc" in asked:
+        code = str(answered["code"])
+        return Pair(
+            Request("POST", str(asked["grpc"]), _headers(asked, "metadata"), _unpacked(asked), "grpc"),
+            Reply(GRPC_STATUS[code], _headers(answered, "metadata"), _unpacked(answered),
+                  str(answered.get("details", "")), code, _headers(answered, "trailers")),
+            expect, left_out, shows,
+        )  # fmt: skip
     return Pair(
         Request(str(asked["method"]), str(asked["target"]), _headers(asked), _body(asked)),
         Reply(int(answered["status"]), _headers(answered), _body(answered)),
         expect,
-        str(told.get("left_out", "")),
+        left_out,
     )
 
 
-def _headers(side: Mapping[str, Any]) -> Headers:
-    given = side.get("headers") or []
+def _listed(headers: Headers) -> list[list[str]]:
+    return [list(each) for each in headers]
+
+
+def _packed(message: bytes) -> str:
+    return b64encode(message).decode("ascii")
+
+
+def _unpacked(side: Mapping[str, Any]) -> bytes:
+    return b64decode(str(side.get("message") or ""), validate=True)
+
+
+def _headers(side: Mapping[str, Any], name: str = "headers") -> Headers:
+    given = side.get(name) or []
     pairs = given.items() if isinstance(given, dict) else given
     return tuple((str(name), str(value)) for name, value in pairs)
 
@@ -102,7 +135,7 @@ def of_archive(document: Any) -> Iterator[Pair]:
             sent = str((asked.get("postData") or {}).get("text", "")).encode()
             yield Pair(
                 Request(str(asked["method"]), target, _named(asked), sent),
-                Reply(int(answered["status"]), _unpacked(_named(answered)),
+                Reply(int(answered["status"]), _uncoded(_named(answered)),
                       str(content.get("text") or "").encode() if plain else b""),
                 left_out="" if plain else "binary",
             )  # fmt: skip
@@ -114,6 +147,6 @@ def _named(side: Mapping[str, Any]) -> Headers:
     return tuple((str(each["name"]), str(each["value"])) for each in side.get("headers") or ())
 
 
-def _unpacked(headers: Headers) -> Headers:
+def _uncoded(headers: Headers) -> Headers:
     # An archive holds bodies without their content coding.
     return tuple(pair for pair in headers if pair[0].lower() != "content-encoding")

@@ -9,11 +9,15 @@ from typing import Any, Final
 from quietus.core.exchange import Reply
 from quietus.core.operations import Item, Operation
 from quietus.core.scope import DIMENSIONS, Scope, Wild
+from quietus.describing.message_masks import same_but_for_rows
 from quietus.describing.pairs import Pair
 from quietus.profiles.answers import Answered
 from quietus.profiles.codec import decode_exact, decode_json, encode_json
 from quietus.profiles.faults import NotJson, RequestFault, Unreadable
+from quietus.profiles.field_columns import FieldColumns
+from quietus.profiles.message_answers import MessageAnswered
 from quietus.profiles.profile import Profile, Reading
+from quietus.profiles.protobuf import NotMessage, decode
 
 DROPS_MAX: Final = 50
 """Rows of one answer that are taken out one by one; then all at once."""
@@ -53,9 +57,8 @@ def _one(profile: Profile, pair: Pair, number: int) -> Rehearsed:
     out.found = {"route": reading.call.route, "operation": reading.call.operation.value,
                  "scope": scope_told(reading.call.scope)}  # fmt: skip
     if not reading.mapped:
-        out.faults.append(
-            f"no route takes it: add one for {pair.request.method} and this path, or `operation: ignore`"
-        )
+        of = "this method" if pair.request.wire == "grpc" else f"{pair.request.method} and this path"
+        out.faults.append(f"no route takes it: add one for {of}, or `operation: ignore`")
     for name in reading.unreadable:
         out.faults.append(f"the {name} of the request cannot be read: mend request.{name} of the route")
     if reading.mapped and reading.call.operation is not Operation.IGNORE:
@@ -120,13 +123,13 @@ def _holds_objects(document: Any) -> bool:
 
 def _drops(profile: Profile, reading: Reading, reply: Reply, answered: Answered, out: Rehearsed) -> None:
     places = [item.position for item in answered.items]
-    exact = decode_exact(answered.plain)
-    if encode_json(exact) != answered.plain:
+    plain, json = answered.plain, not isinstance(answered, MessageAnswered)
+    if json and encode_json(decode_exact(plain)) != plain:
         out.notes.append(
             "the store writes white space or escapes: where a row is dropped the JSON is written anew"
         )
     for dropped in (*({place} for place in places[:DROPS_MAX]), set(places)):
-        fault = _drop(profile, reading, reply, answered, exact, frozenset(dropped))
+        fault = _drop(profile, reading, reply, answered, frozenset(dropped))
         if fault is not None:
             out.faults.append(fault)
             return
@@ -135,14 +138,14 @@ def _drops(profile: Profile, reading: Reading, reply: Reply, answered: Answered,
 
 
 def _drop(
-    profile: Profile, reading: Reading, reply: Reply, answered: Answered, exact: Any, dropped: frozenset[int]
+    profile: Profile, reading: Reading, reply: Reply, answered: Answered, dropped: frozenset[int]
 ) -> str | None:
     """What is wrong with the answer less these rows; None if nothing is."""
     rows = f"row {min(dropped) + 1}" if len(dropped) == 1 else "all rows"
     body = answered.without(dropped)
     if body is None:
         return f"{rows} cannot be taken out of the answer: it would be refused as a whole"
-    if not _only_less(exact, decode_exact(body), len(dropped)):
+    if not _less(answered, body, len(dropped)):
         return f"with {rows} taken out something else of the answer changes: mend response.items or columns"
     try:
         again = profile.answer(reading, reply.with_body(body))
@@ -156,6 +159,20 @@ def _drop(
 
 def _identity(item: Item) -> tuple[Any, ...]:
     return item.key, item.subject, item.path, item.texts
+
+
+def _less(answered: Answered, body: bytes, most: int) -> bool:
+    """Whether the answer's other body is the one that it has, less so many rows and nothing else."""
+    if not isinstance(answered, MessageAnswered):
+        return _only_less(decode_exact(answered.plain), decode_exact(body), most)
+    message = answered.message
+    assert message is not None, "rows were found in it"
+    columns = any(isinstance(group, FieldColumns) for group in answered.groups)
+    try:
+        left = decode(body, message.kind).view
+    except NotMessage:
+        return False
+    return same_but_for_rows(message.view, left, most, answered.counts, columns)
 
 
 def _only_less(before: Any, after: Any, most: int) -> bool:

@@ -48,8 +48,8 @@ class Profile:
         self._wiring = wiring
         self.wires = wiring.wires
         self.told = wiring.told
-        self.name = model.name
-        self.summary = model.summary
+        self.descriptors = wiring.descriptors
+        self.name, self.summary = model.name, model.summary
         self.store = model.store
         self.fingerprint = fingerprint
         self.mapping_fingerprint = _mapping_fingerprint(model, wiring)

@@ -56,6 +56,7 @@ def said(*words: str) -> str:
         (said(*COMMON[:12]), {"text": 1, "run:12": 1}),
         (said(*COMMON[:13]), {"text": 1, "run:12": 2}),
         (said(*RARE[:2], *COMMON[:13]), {"text": 1, "run:8": 1, "run:12": 3}),
+        (said(*COMMON[:12], *RARE[:2]), {"text": 1, "run:8": 1, "run:12": 2}),
     ],
 )
 def test_marks_of_one_sentence(text: str, expected: dict[str, int]) -> None:

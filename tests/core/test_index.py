@@ -76,7 +76,8 @@ def test_of_those_that_lie_alike_one_is_found_and_of_several_paths_all() -> None
     assert set(found.candidates(scope(tenant="acme", path=("a", "b")))) == {"a0", "a1", "a2"}
     for number in range(2):
         found.add(world.erase(scope(tenant="acme", key=f"k{number}"), name=f"k{number}"))
-    assert set(found.candidates(scope(tenant="acme", path=("a", "b")))) == {"a0", "a1", "a2", "k0"}
+        found.add(world.erase(scope(tenant="acme", subject=f"s{number}"), name=f"s{number}"))
+    assert set(found.candidates(scope(tenant="acme", path=("a", "b")))) == {"a0", "a1", "a2", "k0", "s0"}
     assert set(index("a", "b").candidates(scope(tenant="acme", path=("a", "b")))) == {"a", "b"}
 
 

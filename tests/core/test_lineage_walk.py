@@ -53,6 +53,14 @@ def test_what_has_gone_takes_no_place_among_those_that_bear_a_print() -> None:
     assert [edge.source for edge in found] == [name(label) for label in named[2:]]
 
 
+def test_a_record_of_another_tenant_hides_none_of_ones_own() -> None:
+    records = Records()
+    for label, tenant in (("far", b"far"), ("near", b""), ("again", b"far"), ("next", b"")):
+        records.put(replace(record(label, label), tenant=tenant, prints=(7,) if label != "next" else (8,)))
+    found = records.suspects(Prints(99, (7, 8)), record("own", "bob"))
+    assert [edge.source for edge in found] == [name("near"), name("next")]
+
+
 @pytest.mark.parametrize(
     ("text", "chosen"),
     [

@@ -93,6 +93,7 @@ def test_an_identifier_is_found_by_itself_and_a_short_key_only_as_a_key() -> Non
     expected = {"alice": ["subject"], "key-0001": ["key"], "key-001": [], "bob": []}
     assert {text: [hit.cause for hit in looking.look(text)] for text in expected} == expected
     assert [hit.cause for hit in looking.keys("key-001", None)] == ["key"]
+    assert record_name(("a", "b"), "k") == "a\x1fb\x1ek", "digests of it lie at rest"
     assert looking.keys("key-001", ("notes",)) == ()
 
 

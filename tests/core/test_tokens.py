@@ -98,6 +98,8 @@ def test_what_is_no_other_writing_is_left_alone(text: str) -> None:
     ("text", "said"),
     [
         (base64.b64encode(b"a key inside").decode(), "a key inside"),
+        (base64.urlsafe_b64encode(b"is?so> now or").decode(), "is?so> now or"),
+        (base64.b64encode(b"is?so> now or").decode(), "is?so> now or"),
         (b"a key inside now".hex(), "a key inside now"),
         ("a%20key", "a key"),
         ("a\\u0020key", "a key"),

@@ -42,6 +42,7 @@ def test_a_surface_leaked_that_told_at_all(told: Span, leaked: bool) -> None:
 def test_only_a_read_by_key_that_tells_what_nothing_else_tells_revives() -> None:
     assert revived(case({"row": "+", "search": "-"}), {"row"})
     assert not revived(case({"row": "+", "search": "+"}), {"row"})
+    assert revived(case({"row": "+", "copy": "-", "search": "-"}), {"row", "copy"})
     assert not revived(case({"row": "-", "search": "-"}), {"row"})
     assert not revived(case({"row": "+"}), {"row"}), "nothing else was asked"
     assert not revived(Case("c"), {"row"})
@@ -59,6 +60,14 @@ def test_a_surface_has_the_lag_of_the_cases_that_it_was_proven_for() -> None:
     of_many = lag_of([quiet] * 199 + [leaking], "row")
     assert of_many is not None
     assert (of_many.p99, of_many.max) == (0.0, pytest.approx(1.1))
+    forgets = [Acknowledged(-0.1, 0.0)]
+    looks = [Look("row", 0.0, 0.1, True, 0), Look("row", 5.0, 5.1, False, 1)]
+    wide = lag_of([leaking, Case("c", {"row": 0.1}, forgets=forgets, looks=looks)], "row")
+    assert wide is not None
+    assert wide.resolution == pytest.approx(5.1)
+    never = lag_of([case({"row": "+++"})], "row")
+    assert never is not None
+    assert (never.p50, never.max, never.never) == (0.0, 0.0, 1)
     unproven = case({"row": "+--"})
     unproven.proven = {}
     assert lag_of([unproven], "row") is None
@@ -97,5 +106,7 @@ def test_of_what_could_not_be_told_nothing_is_said() -> None:
     assert judged(QUIET, repeat_tokens=())["fresh_tokens"].found is None
     unread = [extra("search", turn, None, reworded=True) for turn in range(2)]
     assert judged(case({"search": "++"}, *unread))["answer_cache"].found is None
+    denied = judged(case({"row": "--"}, count=0), case({"row": "++"}, count=0))
+    assert denied["ack_denies"].found is True
     told = [extra("search", turn, False, reworded=True) for turn in range(2)]
     assert judged(case({"search": "++"}, *told))["answer_cache"].found is True

@@ -232,15 +232,16 @@ def _sharing(
 
 
 def _watched(around: Surroundings, erasures: Erasures) -> Surroundings:
-    """Where replicas share the ledger, nothing is sent to the store any more once the lease has lapsed."""
+    """Where replicas share the ledger, nothing is sent to the store once that is lost, or the lease lapsed."""
     if erasures.shared is None:
         return around
     streams = around.streams or NoStreams()
-    return replace(
-        around,
-        upstream=WatchedUpstream(around.upstream, lambda: not erasures.lapsed),
-        streams=WatchedStreams(streams, lambda: not erasures.lapsed),
-    )
+
+    def still() -> bool:
+        return erasures.closed_cause is None
+
+    upstream = WatchedUpstream(around.upstream, still)
+    return replace(around, upstream=upstream, streams=WatchedStreams(streams, still))
 
 
 def _snapshotter(around: Surroundings, erasures: Erasures, owners: Owners, prober: Prober) -> Snapshotter:

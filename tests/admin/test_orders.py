@@ -162,3 +162,16 @@ async def test_each_act_needs_its_role(method: str, path: str, body: Any, role: 
         assert (await sent(client, method, path, body, role)).status == 403
         assert (await client.request(method, path, json=body)).status == 401
         assert {e.type for e in await desk.events()} == {EventType.ACCESSED}
+
+
+@pytest.mark.requirement("R157")
+async def test_nothing_is_changed_while_the_gate_is_shut_for_everything() -> None:
+    """A hold that was written to a ledger which may lose it must not be acknowledged."""
+    async with office() as (desk, client, _):
+        desk.erasures.closed_cause = "ledger"
+        for path, body in (("/v1/holds", HOLD), ("/v1/overrides", OVERRIDE), ("/v1/quarantines", QUARANTINE),
+                           ("/v1/erasures", {"subject": "alice"})):  # fmt: skip
+            answer = await sent(client, "POST", path, body)
+            assert answer.status == 503 and (await answer.json())["type"].endswith("ledger-unavailable")
+        assert not await desk.events()
+        assert (await sent(client, "GET", "/v1/holds")).status == 200

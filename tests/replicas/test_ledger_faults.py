@@ -22,7 +22,7 @@ from tests.replicas.calls import PATIENCE, acknowledged, answered, forget, recal
 from tests.replicas.cluster import Cluster, Pair, cluster
 from tests.replicas.lying_store import LyingStore
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 HOLD = {"subject": "eve", "exception": "law", "until": "2127-06-01T00:00:00Z", "reason": "case 12"}
 SHUT_NOW = "urn:quietus:problem:ledger-unavailable"
 
@@ -74,7 +74,9 @@ def shut(where: Ground, *replicas: Quietus) -> None:
     """Every operation on replicas without a ledger: no memory leaves, nothing is begun or probed."""
     for replica in replicas:
         until(lambda r=replica: recall(r, "bob").status == 503, "it has not shut")  # type: ignore[misc]
-    before = len(where.store.log)
+    for replica in replicas:
+        every_operation(replica)
+    before = len(where.store.log)  # what was on its way when it shut has come by now
     for replica in replicas:
         every_operation(replica)
     everybody = len(replicas) == len(where.made.replicas)

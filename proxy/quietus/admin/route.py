@@ -19,7 +19,9 @@ from pydantic import BaseModel, ValidationError
 
 from quietus.admin.asked import Body, Query
 from quietus.admin.guard import IDENTITY, Handler, Refused, body_of
+from quietus.admin.office import OFFICE
 from quietus.admin.tokens import Role
+from quietus.ports import LedgerUnavailable
 
 _T = TypeVar("_T")
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -129,6 +131,9 @@ def served(route: Route) -> Handler:
     async def serve(request: web.Request) -> web.StreamResponse:
         if route.role is not None and request[IDENTITY].role < route.role:
             raise Refused("forbidden", f"needs the role {route.role.name.lower()}")
+        if route.role is not None and route.method != "GET" and request.app[OFFICE].erasures.closed_cause:
+            # What is written to a ledger that may lose it, or is another one, must not be acknowledged.
+            raise LedgerUnavailable("the gate is shut for everything: nothing is changed")
         given: dict[str, Any] = {}
         if its.query is not None:
             if len(request.query) != len(set(request.query)):

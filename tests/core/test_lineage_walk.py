@@ -59,6 +59,8 @@ def test_a_record_of_another_tenant_hides_none_of_ones_own() -> None:
         records.put(replace(record(label, label), tenant=tenant, prints=(7,) if label != "next" else (8,)))
     found = records.suspects(Prints(99, (7, 8)), record("own", "bob"))
     assert [edge.source for edge in found] == [name("near"), name("next")]
+    records.put(replace(record("unsaid"), prints=(8,)))
+    assert name("unsaid") in {e.source for e in records.suspects(Prints(99, (8,)), record("own", "bob"))}
 
 
 @pytest.mark.parametrize(

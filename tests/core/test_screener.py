@@ -49,6 +49,7 @@ def test_two_common_sentences_are_found_beside_each_other(text: str) -> None:
     assert {mark.kind for mark in marks_of(memory, digest)} == {"text", "part:5"}
     assert found(memory, f"so {text} so")
     assert not found(memory, "so you all look so happy so")
+    assert not found("You look so happy. Thank you for that.", "so thank you for that you look so happy")
 
 
 @pytest.mark.parametrize(("theirs", "cause"), [(2 * SHARED, "beside"), (SHARED, "beside")])

@@ -25,6 +25,13 @@ def test_a_surface_that_tells_again_while_another_never_ceased_was_never_gone() 
     assert back.high == pytest.approx(1.1), "it was gone everywhere: what comes back is told apart"
 
 
+def test_a_look_that_begins_when_the_last_that_told_ends_ends_the_span() -> None:
+    looks = [Look("row", 0.0, 1.0, True, 0), Look("row", 1.0, 1.1, False, 1), Look("row", 2.0, 2.1, False, 2)]
+    found = span(Case("c", {"row": 0.1}, forgets=[Acknowledged(-0.1, 0.0)], looks=looks), "row")
+    assert found is not None
+    assert (found.low, found.high) == (pytest.approx(0.0), pytest.approx(1.1))
+
+
 def test_a_question_in_other_words_is_no_look_like_the_others() -> None:
     one = case({"row": "+-"}, extra("row", 2, True, reworded=True), extra("row", 2, True, client=False))
     assert [look.turn for look in one.after()] == [0, 1]
@@ -45,6 +52,7 @@ def test_only_a_read_by_key_that_tells_what_nothing_else_tells_revives() -> None
     assert revived(case({"row": "+", "copy": "-", "search": "-"}), {"row", "copy"})
     assert not revived(case({"row": "-", "search": "-"}), {"row"})
     assert not revived(case({"row": "+"}), {"row"}), "nothing else was asked"
+    assert not revived(case({"row": "-+", "search": "--"}), {"row"}), "it is later than right after"
     assert not revived(Case("c"), {"row"})
 
 
@@ -99,6 +107,10 @@ def test_where_nothing_was_measured_nothing_is_said_to_be_too_short() -> None:
         "write_path_reads_derived": None,
     }  # fmt: skip
     assert contradicted(declared, conclude_trial(Observed(KINDS, frozenset(), [], {}))) == ()
+    seen = conclude_trial(Observed(KINDS, frozenset(), [case({"row": "+--"})], {}))
+    longest = seen.lags["row"].max
+    for interval, words in ((longest, 0), (longest - 0.01, 1)):
+        assert len(contradicted({**declared, "settling_interval": interval}, seen)) == words
 
 
 def test_of_what_could_not_be_told_nothing_is_said() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from tests.e2e.process import Quietus, Response, request, shipped
 from tests.e2e.stores import Served
+from tests.harness.servers import Valkey
 
 pytestmark = pytest.mark.timeout(240)
 TENANT = "acme"
@@ -202,3 +203,24 @@ def test_a_port_that_is_taken_is_said(quietus: Quietus, store: Served, tmp_path:
     )  # fmt: skip
     with pytest.raises(AssertionError, match=f"cannot listen on {listen}"):
         other.start()
+
+
+def test_over_a_server_each_worker_is_a_replica_of_its_own(store: Served, tmp_path: Path) -> None:
+    server = Valkey()
+    try:
+        url = server.start().url
+        profile = shipped("memory-tool", tmp_path, settling_interval="600s", effectuation_bound="3600s")
+        quietus = Quietus(
+            tmp_path, store.url, str(profile),
+            settings={"workers": 2, "ledger": {"url": url, "lease": f"{LEASE}s"},
+                      "keys": {"file": str(tmp_path / "keys.json")}},
+        ).start()  # fmt: skip
+        assert len(workers_of(quietus)) == 2
+        assert write(quietus, "s", "k", "the cat is called Zorro").status == 201
+        assert forget(quietus, "s").status == 202
+        assert recalls(quietus, "s", 24) == {409}
+        decided = quietus.office("/v1/decisions")["calls"]
+        assert sum(row["count"] for row in decided if row["effect"] == "block") == 24
+        assert quietus.stop() == 0
+    finally:
+        server.stop()

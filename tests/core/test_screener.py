@@ -7,7 +7,7 @@ import base64
 import pytest
 
 from quietus.core.events import EventType
-from quietus.core.fingerprint import Mark, alias_mark, marks_of
+from quietus.core.fingerprint import Mark, alias_mark, beside_marks, marks_of
 from quietus.core.likeness import SHARED
 from quietus.core.screener import Screener, record_name, twin_mark
 from quietus.core.states import State
@@ -49,6 +49,7 @@ def test_two_common_sentences_are_found_beside_each_other(text: str) -> None:
     assert {mark.kind for mark in marks_of(memory, digest)} == {"text", "part:5"}
     assert found(memory, f"so {text} so")
     assert not found(memory, "so you all look so happy so")
+    assert not found(memory, "so thank you for that night and you all look so happy")
     assert not found("You look so happy. Thank you for that.", "so thank you for that you look so happy")
 
 
@@ -61,6 +62,16 @@ def test_half_of_the_telling_words_of_a_text_are_most_of_it(theirs: int, cause: 
 def test_less_than_half_of_them_is_a_mere_suspicion() -> None:
     memory = " ".join(["Alice", *RARE, "quarkword"])
     assert found(memory, " ".join(["Alice", *RARE[:SHARED]]), alias="Alice", beside=True) == {"overlap"}
+
+
+def test_words_beside_a_name_are_no_evidence_and_not_the_text_itself() -> None:
+    name = alias_mark("Alice Example", digest)
+    assert name is not None
+    looking = screener(name, *beside_marks([" ".join(RARE)], "Alice Example", digest))
+    for text, cause in ((RARE, "beside"), (RARE[:1], "alias"), ([*RARE[:2], "the", "new", "one"], "beside")):
+        hits = looking.look(" ".join(["Alice Example:", *text]))
+        assert {hit.cause for hit in hits} == {"alias", cause}
+        assert not any(hit.strong or hit.whole for hit in hits)
 
 
 def test_what_is_hidden_in_another_writing_is_not_the_text_and_nothing_else() -> None:
@@ -135,3 +146,13 @@ def test_what_a_text_means_is_told_anew_when_the_gate_changes() -> None:
     assert [hit.cause for hit in looking.look("I met Alice Example")] == ["alias"]
     world.happen("er", EventType.CLEAN)
     assert looking.look("I met Alice Example") == ()
+
+
+def test_who_was_let_in_again_hides_nobody_else_of_whom_the_same_is_said() -> None:
+    world = World()
+    shared = Mark("token", digest("token", b"mail:ada@x.example"))
+    for number, readmitted in enumerate((True, False, True)):
+        reach = scope(subject=f"s{number}")
+        world.mark(world.erase(reach, name=f"er{number}", readmitted=readmitted), shared)
+    hits = Screener(world.gate, pseudonym, digest).look("to ada@x.example")
+    assert [hit.erasure.id for hit in hits] == ["er1"]

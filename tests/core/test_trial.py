@@ -6,7 +6,7 @@ import pytest
 
 from quietus.core.trial import Acknowledged, Case, Lag, Look, Span, drift, lag_of, revived, span
 from quietus.core.trial_conclusion import conclude_trial, contradicted
-from quietus.core.trial_findings import Observed
+from quietus.core.trial_findings import JUDGES, Observed
 from tests.core.test_trial_findings import KINDS, QUIET, case, extra, judged
 
 
@@ -29,12 +29,13 @@ def test_a_look_that_begins_when_the_last_that_told_ends_ends_the_span() -> None
     looks = [Look("row", 0.0, 1.0, True, 0), Look("row", 1.0, 1.1, False, 1), Look("row", 2.0, 2.1, False, 2)]
     found = span(Case("c", {"row": 0.1}, forgets=[Acknowledged(-0.1, 0.0)], looks=looks), "row")
     assert found is not None
-    assert (found.low, found.high) == (pytest.approx(0.0), pytest.approx(1.1))
+    assert (found.leaked, found.high) == (True, pytest.approx(1.1))
 
 
 def test_a_question_in_other_words_is_no_look_like_the_others() -> None:
     one = case({"row": "+-"}, extra("row", 2, True, reworded=True), extra("row", 2, True, client=False))
-    assert [look.turn for look in one.after()] == [0, 1]
+    one.looks.insert(0, extra("row", -5, True))
+    assert [look.turn for look in one.after()] == [0, 1], "one before the acknowledgement is none"
     assert [look.turn for look in one.after(client=False)] == [2]
 
 
@@ -51,6 +52,7 @@ def test_only_a_read_by_key_that_tells_what_nothing_else_tells_revives() -> None
     assert not revived(case({"row": "+", "search": "+"}), {"row"})
     assert revived(case({"row": "+", "copy": "-", "search": "-"}), {"row", "copy"})
     assert not revived(case({"row": "-", "search": "-"}), {"row"})
+    assert not revived(case({"row": "+", "search": "+", "copy": "-"}), {"row"})
     assert not revived(case({"row": "+"}), {"row"}), "nothing else was asked"
     assert not revived(case({"row": "-+", "search": "--"}), {"row"}), "it is later than right after"
     assert not revived(Case("c"), {"row"})
@@ -107,6 +109,7 @@ def test_where_nothing_was_measured_nothing_is_said_to_be_too_short() -> None:
         "write_path_reads_derived": None,
     }  # fmt: skip
     assert contradicted(declared, conclude_trial(Observed(KINDS, frozenset(), [], {}))) == ()
+    assert conclude_trial(Observed({}, frozenset(), [], {})).conditions == ()
     seen = conclude_trial(Observed(KINDS, frozenset(), [case({"row": "+--"})], {}))
     longest = seen.lags["row"].max
     for interval, words in ((longest, 0), (longest - 0.01, 1)):
@@ -118,7 +121,21 @@ def test_of_what_could_not_be_told_nothing_is_said() -> None:
     assert judged(QUIET, repeat_tokens=())["fresh_tokens"].found is None
     unread = [extra("search", turn, None, reworded=True) for turn in range(2)]
     assert judged(case({"search": "++"}, *unread))["answer_cache"].found is None
+    usual, again = case({"row": "+--", "search": "---"}), case({"row": "++-", "search": "---"})
+    for after, late in ((2.0, False), (1.0, True)):
+        assert judged(usual, repeat=again, repeat_after=after)["repeat_restarts"].found is late
     denied = judged(case({"row": "--"}, count=0), case({"row": "++"}, count=0))
     assert denied["ack_denies"].found is True
+    probes = [extra("row", turn, False, client=False) for turn in range(3)]
+    assert judged(QUIET, case({"row": "+++"}, *probes))["agents_see_more"].found is True
+    assert judged(case({"row": "+++"}, *probes), QUIET)["agents_see_more"].found is True
     told = [extra("search", turn, False, reworded=True) for turn in range(2)]
     assert judged(case({"search": "++"}, *told))["answer_cache"].found is True
+
+
+def test_one_of_several_searches_that_tells_later_than_the_row_is_enough() -> None:
+    kinds = {"row": "primary", "search": "index", "near": "derived"}
+    one = case({"row": "---", "search": "++-", "near": "---"})
+    lags = {name: lag for name in kinds if (lag := lag_of([one], name)) is not None}
+    found = [judge(Observed(kinds, frozenset(), [one], {}), lags) for judge in JUDGES]
+    assert [each.found for each in found if each.name == "row_before_index"] == [True]

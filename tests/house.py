@@ -30,8 +30,8 @@ ENGINE = {
     "forgets", "forgetting", "gateway", "inquiry", "intents", "judging", "kept", "lease", "lineage",
     "lineage_descent", "lineage_rounds", "marking", "messages", "order_views", "ordering", "outgoing",
     "owners", "prober", "questions", "reconciler", "recording", "release", "remedies", "repeats",
-    "replicas", "restating", "roster", "rounds", "scan", "shapes", "snapshots", "snapshotter", "streams",
-    "timetable", "trials", "views", "waiting", "watched", "whys",
+    "replicas", "restating", "roster", "rounds", "scan", "shapes", "shelf", "snapshots", "snapshotter",
+    "streams", "timetable", "trials", "views", "waiting", "watched", "whys",
 }  # fmt: skip
 """What forwards, screens, probes and judges. Within it only circles are refused."""
 WHOLE = HELD | ENGINE | {"policies", "assembly"}

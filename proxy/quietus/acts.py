@@ -118,8 +118,10 @@ class Acts:
         if signal.incarnation is not None:
             facts["incarnation"] = stated(signal.incarnation)
         changed = []
-        for erasure in list(self._erasures.all()):
-            if not erasure.unsettled or erasure.compacted or not speaks_for(signal, erasure):
+        for erasure in self._erasures.shelf.awake():
+            if erasure.by_hand or not erasure.unsettled or erasure.compacted:
+                continue
+            if not speaks_for(signal, erasure):
                 continue
             if covers(reach, erasure.predicate):
                 changed.append(await self._write(erasure.id, EventType.SIGNALLED, actor, facts))

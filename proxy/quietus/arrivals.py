@@ -212,7 +212,7 @@ class Arrivals:
             return False
         if answered is not None and answered.epoch is not None:
             return answered.epoch < asked
-        if any(erasure.store_epoch is not None for erasure in self._erasures.all()):
+        if self._erasures.shelf.names_epochs:
             return True  # a store that names epochs has not named one
         # Where the store names none it can only be the number that a forget of ours was answered with.
         return answered is None or not 0 < asked <= self._erasures.gate.epoch

@@ -41,7 +41,8 @@ class Collecting:
             return 0
         self._next = now + EVERY
         before = self._erasures.clock.now() - seconds_of(policy.tombstones.retain)
-        due = list(islice((e for e in self._erasures.all() if self._over(e, before)), AT_ONCE))
+        old = self._erasures.shelf.settled_before(before)
+        due = list(islice((erasure for erasure in old if self._over(erasure, before)), AT_ONCE))
         for erasure in due:
             facts = {"retain": str(policy.tombstones.retain), "basis": policy.tombstones.basis}
             draft = Draft(EventType.COLLECTED, erasure.id, self._erasures.clock.now(), facts=facts, gate=True)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 
 from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, Event
 from quietus.core.fingerprint import Mark
 from quietus.core.gate import INTENTS, Gate
 from quietus.core.marks import Loading
-from quietus.core.states import State
 from quietus.keys import Keyring, SealKey
 from quietus.ports import (
     Clock,
@@ -27,6 +27,7 @@ from quietus.ports import (
     LedgerUncertain,
     SharedLedger,
 )
+from quietus.shelf import Shelf
 
 KEY_SECRET = "key"
 """The name under which an erasure's own wrapped key lies beside its secrets."""
@@ -63,7 +64,8 @@ class Erasures:
         self.clock = clock
         self.store = store
         self._took = took
-        self.gate = Gate()
+        self.shelf = Shelf()
+        self.gate = Gate(self.shelf)
         self.loaded = False
         self._cause: str | None = "loading"
         self.shared = ledger if isinstance(ledger, SharedLedger) else None
@@ -97,7 +99,7 @@ class Erasures:
                 self.number, self.hash = event.number, event.hash
             marks = Loading(self.gate.marks)
             async for erasure, mark in self.ledger.marks():
-                marks.take(erasure, mark)
+                marks.take(intern(erasure), mark)
             marks.done()
             self.gate.generation += 1
         except LedgerError:
@@ -142,7 +144,7 @@ class Erasures:
 
     def quarantines(self) -> list[Erasure]:
         """The scopes that people have quarantined and not lifted, oldest first."""
-        return [e for e in self.gate.erasures.values() if e.by_hand and e.unsettled]
+        return [erasure for erasure in self.shelf.awake() if erasure.by_hand and erasure.unsettled]
 
     async def append(
         self,
@@ -294,10 +296,3 @@ class Erasures:
     def drop_key(self, erasure: str) -> None:
         """Forgets the key here; who works on the erasure destroys it."""
         self._keys.pop(erasure, None)
-
-    def counts(self) -> dict[State, int]:
-        """Erasures by state."""
-        found = dict.fromkeys(State, 0)
-        for erasure in self.all():
-            found[erasure.state] += 1
-        return found

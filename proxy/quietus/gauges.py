@@ -7,6 +7,7 @@ from typing import Protocol
 
 from quietus.assembly import Parts
 from quietus.core.erasure import Erasure
+from quietus.core.events import Event
 from quietus.core.states import State
 from quietus.judging import attested
 from quietus.profiles.profile import Profile
@@ -26,12 +27,13 @@ class Gauge(Protocol):
 
 
 class Words:
-    """The verdicts of all erasures, told anew only where something has changed."""
+    """The state and the verdict of all erasures, told anew only where something has changed."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._rests_on: tuple[Profile, frozenset[str], frozenset[str]] | None = None
-        self._known: dict[str, tuple[Erasure, str]] = {}
+        self._known: dict[str, tuple[str, str] | None] = {}
+        self._pairs: dict[tuple[str, str], tuple[str, str]] = {}
 
     def begin(self, now: float) -> None:
         """A new look: an attestation or an override may have expired, or another profile been read."""
@@ -42,12 +44,20 @@ class Words:
             self._rests_on = rests_on
             self._known.clear()
 
-    def of(self, erasure: Erasure) -> str:
-        """The word on one erasure."""
-        known = self._known.get(erasure.id)
-        if known is None or known[0] is not erasure:
-            known = self._known[erasure.id] = (erasure, self._parts.verdict(erasure).word.value)
-        return known[1]
+    def changed(self, erasure: Erasure, event: Event) -> None:
+        """To be told of each change of an erasure."""
+        self._known.pop(erasure.id, None)
+
+    def of(self, name: str) -> tuple[str, str] | None:
+        """The state of one erasure and the word on it; None for a scope that people have quarantined."""
+        if name not in self._known:
+            erasure = self._parts.erasures.get(name)
+            if erasure is None or not erasure.version:
+                return None  # not written yet, or withdrawn meanwhile
+            pair = (erasure.state.value, self._parts.verdict(erasure).word.value)
+            # Nearly all have one of a few pairs: they are kept once.
+            self._known[name] = None if erasure.by_hand else self._pairs.setdefault(pair, pair)
+        return self._known[name]
 
 
 async def publish(parts: Parts, metrics: Gauge, words: Words | None = None) -> None:
@@ -60,15 +70,19 @@ async def publish(parts: Parts, metrics: Gauge, words: Words | None = None) -> N
     oldest = 0.0
     words.begin(now)
     overdue = 0
-    for place, erasure in enumerate(list(parts.erasures.all())):
-        states[erasure.state.value] += 1
-        verdicts[words.of(erasure)] += 1
-        if erasure.unsettled:
+    for place, name in enumerate(list(parts.erasures.shelf)):
+        if (found := words.of(name)) is not None:
+            states[found[0]] += 1
+            verdicts[found[1]] += 1
+        if place % _CHUNK == _CHUNK - 1:
+            await parts.erasures.clock.sleep(0)
+    for place, erasure in enumerate(parts.erasures.shelf.awake()):
+        if erasure.unsettled and not erasure.by_hand:
             oldest = max(oldest, now - erasure.requested_at)
             overdue += erasure.overdue
             left = erasure.dossier.due_at(erasure.requested_at) - now
-            for name, days in _WITHIN:
-                due[name] += left <= days * 86400.0
+            for within, days in _WITHIN:
+                due[within] += left <= days * 86400.0
         if place % _CHUNK == _CHUNK - 1:
             await parts.erasures.clock.sleep(0)
     for state, count in states.items():
@@ -91,6 +105,7 @@ async def publish(parts: Parts, metrics: Gauge, words: Words | None = None) -> N
 async def keep_publishing(parts: Parts, metrics: Gauge, log: Log) -> None:
     """Publishes until cancelled; tells the log when the ledger's disk is full, and when it no longer is."""
     words = Words(parts)
+    parts.erasures.listen(words.changed)
     full = False
     while True:
         if parts.erasures.ledger.full is not full:

@@ -17,7 +17,7 @@ from quietus.admin.asked import (
     PageQuery,
     WaitQuery,
 )
-from quietus.admin.guard import Refused
+from quietus.admin.guard import IDENTITY, Refused
 from quietus.admin.office import OFFICE, Office
 from quietus.admin.route import Lines
 from quietus.core.erasure import Erasure
@@ -45,8 +45,9 @@ async def list_erasures(request: web.Request, query: ErasuresQuery) -> ErasuresP
     states, subject = _states(query.state), _subject(query, office)
     matching = (
         erasure
-        for erasure in reversed(list(office.erasures.all()))
+        for erasure in office.erasures.shelf.newest_first()
         if erasure.epoch < below
+        and not erasure.by_hand
         and (states is None or erasure.state in states)
         and (subject is None or _names(erasure, subject))
         and (query.verdict is None or office.verdict(erasure).word is query.verdict)
@@ -86,10 +87,15 @@ def _names(erasure: Erasure, wanted: Scope) -> bool:
 
 async def show_erasure(request: web.Request, query: WaitQuery) -> ErasureView:
     """One erasure; with `wait` it is answered when it changes, or after so many seconds."""
-    office = request.app[OFFICE]
+    office, actor = request.app[OFFICE], request[IDENTITY].actor
     erasure = found(request)
     if query.wait:
-        await office.erasures.changed(erasure.id, float(min(query.wait, WAIT_MAX)))
+        if not office.paces.wait(actor):
+            raise Refused("overloaded", "this actor waits for as many changes as it may at a time")
+        try:
+            await office.erasures.changed(erasure.id, float(min(query.wait, WAIT_MAX)))
+        finally:
+            office.paces.waited(actor)
     return office.view(found(request))
 
 

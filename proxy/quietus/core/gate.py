@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from enum import StrEnum
 from typing import Final
 
@@ -38,8 +38,9 @@ def relation(erasure: Erasure, scope: Scope) -> Relation:
 class Gate:
     """The erasures and their marks. Not thread-safe: one event loop owns it."""
 
-    def __init__(self) -> None:
-        self.erasures: dict[str, Erasure] = {}
+    def __init__(self, erasures: MutableMapping[str, Erasure] | None = None) -> None:
+        """`erasures` is what they are kept in, empty and in the order in which they came."""
+        self.erasures: MutableMapping[str, Erasure] = {} if erasures is None else erasures
         self.epoch = 0
         """Number of the last event that changed what the gate lets through."""
         self.generation = 0

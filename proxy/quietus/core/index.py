@@ -17,6 +17,8 @@ from quietus.core.erasure import Erasure
 from quietus.core.scope import ANY, Atom, Path, Paths, Scope, Values, Wild
 
 Names = dict[str, None]
+Held = Names | str
+"""The names under one subject or key: a single one, which nearly all are, stands by itself."""
 Class = tuple[str, bool, bool, bool, Values, Values]
 _K = TypeVar("_K")
 Tenancy = Atom | Wild
@@ -49,8 +51,8 @@ class Index:
 
     def __init__(self) -> None:
         self._nodes: dict[Path, _Node] = {}
-        self._subjects: dict[Atom, Names] = {}
-        self._keys: dict[Atom, Names] = {}
+        self._subjects: dict[Atom, Held] = {}
+        self._keys: dict[Atom, Held] = {}
         self._tenants: dict[Atom | None, int] = {}
         self.unsettled = 0
 
@@ -66,13 +68,13 @@ class Index:
         """Erasures that name one of these subjects."""
         if isinstance(subjects, Wild):
             return {}
-        return {name: None for subject in subjects for name in self._subjects.get(subject, ())}
+        return _under(self._subjects, subjects)
 
     def of_keys(self, keys: Values) -> Names:
         """Erasures that name one of these keys, whoever's they are."""
         if isinstance(keys, Wild):
             return {}
-        return {name: None for key in keys for name in self._keys.get(key, ())}
+        return _under(self._keys, keys)
 
     def candidates(self, scope: Scope, but: str = "") -> Names:
         """Every erasure that names the scope's subject or key, and one of each class that may touch it.
@@ -139,9 +141,9 @@ class Index:
             if not self._tenants[tenant]:
                 del self._tenants[tenant]
         for subject in () if isinstance(scope.subject, Wild) else scope.subject:
-            _set(self._subjects, subject, erasure.id, by)
+            _hold(self._subjects, subject, erasure.id, by)
         for key in () if isinstance(scope.key, Wild) else scope.key:
-            _set(self._keys, key, erasure.id, by)
+            _hold(self._keys, key, erasure.id, by)
         elsewhere = not (isinstance(scope.subject, Wild) and isinstance(scope.key, Wild))
         if erasure.unsettled or not elsewhere:
             self._change_paths(erasure, by)
@@ -171,6 +173,35 @@ def _standing(tenant: Values) -> tuple[Tenancy, ...]:
 def _tenancies(tenant: Values) -> tuple[Tenancy, ...]:
     """Where the erasures stand that a scope of this tenant may touch."""
     return (ANY, SOME) if isinstance(tenant, Wild) else (ANY, *tenant)
+
+
+def _under(index: dict[Atom, Held], atoms: frozenset[Atom]) -> Names:
+    found: Names = {}
+    for atom in atoms:
+        held = index.get(atom)
+        if isinstance(held, str):
+            found[held] = None
+        elif held is not None:
+            found.update(held)
+    return found
+
+
+def _hold(index: dict[Atom, Held], atom: Atom, name: str, by: int) -> None:
+    held = index.get(atom)
+    if by > 0 and (held is None or held == name):
+        index[atom] = name
+        return
+    members = {held: None} if isinstance(held, str) else held or {}
+    if by > 0:
+        members[name] = None
+    else:
+        members.pop(name, None)
+    if len(members) > 1:
+        index[atom] = members
+    elif members:
+        index[atom] = next(iter(members))
+    else:
+        index.pop(atom, None)
 
 
 def _set(index: dict[_K, Names], key: _K, name: str, by: int) -> None:

@@ -76,7 +76,7 @@ class Flights:
     def __init__(self, clock: Clock, new_id: Callable[[], str]) -> None:
         self._clock = clock
         self._new_id = new_id
-        self._open: set[Flight] = set()
+        self._open: dict[Flight, None] = {}  # in the order in which they came
         self._unknown: list[UnknownWrite] = []
 
     def __len__(self) -> int:
@@ -91,12 +91,12 @@ class Flights:
             touched=decision.overlaps,
             concerned=concerned,
         )
-        self._open.add(flight)
+        self._open[flight] = None
         return flight
 
     def close(self, flight: Flight) -> None:
         """Takes a call out: its last byte is written, or it was aborted. Closing twice changes nothing."""
-        self._open.discard(flight)
+        self._open.pop(flight, None)
         flight.done.set()
 
     def fence(self, erasure: Erasure, decide: Callable[[Question], Decision]) -> None:

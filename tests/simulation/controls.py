@@ -111,9 +111,11 @@ def page(controls: list[Control]) -> str:
 
 
 def plans_of(name: str) -> list[Plan]:
-    """The shrunk plans that fail without a protection."""
+    """The plans that fail without a protection: shrunk ones, and those of short seeds."""
     entries: list[dict[str, Any]] = yaml.safe_load(PLANS.read_text(encoding="utf-8"))
-    return [plan_from(entry["plan"]) for entry in entries if entry["protection"] == name]
+    its = [entry for entry in entries if entry["protection"] == name]
+    short = family_of(name, SHORT).make
+    return [plan_from(entry["plan"]) if "plan" in entry else short(entry["seed"]) for entry in its]
 
 
 def smallest(name: str, seed: int, recalls: int) -> str:

@@ -11,7 +11,6 @@ import asyncio
 import zlib
 from asyncio import events
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from quietus.ports import LedgerError, LedgerUnavailable
@@ -96,19 +95,6 @@ class Machine(Loop):
         self.stops += 1
         self._still_until = self._time.elapsed + self.stop_for
         self._time.after(self.stop_for, lambda: None)
-
-    def kill(self) -> None:
-        """Kill -9; its coroutines are closed in the order in which they were made."""
-        self._dead = True
-        self._ready.clear()
-        for task in sorted(asyncio.all_tasks(self), key=_age):
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
-            with suppress(RuntimeError):
-                task.get_coro().close()  # type: ignore[union-attr]
-
-
-def _age(task: asyncio.Task[Any]) -> int:
-    return int(task.get_name().rpartition("-")[2])
 
 
 class Cable:

@@ -156,17 +156,21 @@ class Loop(asyncio.AbstractEventLoop):
         """
         self._dead = True
         self._ready.clear()
-        for task in asyncio.all_tasks(self):
+        for task in sorted(asyncio.all_tasks(self), key=age):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             with suppress(RuntimeError):
                 task.get_coro().close()  # type: ignore[union-attr]
 
     def cancel(self) -> None:
         """Cancels everything at once and lets it fall where it stands; then it is gone."""
-        tasks = asyncio.all_tasks(self)
-        for task in tasks:
+        for task in sorted(asyncio.all_tasks(self), key=age):
             task._log_destroy_pending = False  # type: ignore[attr-defined]
             task.cancel()
         self.kill_at = None
         self.run(self._time.elapsed, lambda: not self._ready)
         self.kill()
+
+
+def age(task: asyncio.Task[Any]) -> int:
+    """Sorts tasks by when they were made; sets of them have no order that comes again."""
+    return int(task.get_name().rpartition("-")[2])

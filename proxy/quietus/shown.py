@@ -137,6 +137,8 @@ class ErasureView(StatusView):
     """By when the law of its basis wants it done."""
     seconds_left: float | None
     """Until then, while it is unsettled; less than nothing once it is late."""
+    estimate_seconds: float | None
+    """While it settles: about how long until it may be settled, if nothing leaks meanwhile."""
     exposure_seconds: float | None
     """From the acknowledgement to the last leak seen: a lower bound."""
     basis: str | None

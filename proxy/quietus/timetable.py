@@ -68,12 +68,16 @@ class Timetable:
 
     def retry_after(self, erasure: Erasure) -> float:
         """Seconds after which asking again may be worth while: an estimate, at most an hour."""
+        return min(max(1.0, self.estimate(erasure) or 0.0), 3600.0)
+
+    def estimate(self, erasure: Erasure) -> float | None:
+        """About how many seconds until it may be settled, if nothing leaks; None where nobody can say."""
         progress = self.standing.get(erasure.id)
         if progress is None:
-            return 1.0
+            return None
         opens = progress.interval_from + erasure.terms.settling_interval
         rest = erasure.terms.clean_rounds * erasure.terms.spacing
-        return min(max(1.0, opens + rest - self._clock.monotonic()), 3600.0)
+        return max(0.0, opens + rest - self._clock.monotonic())
 
     def wake(self, erasure: str) -> None:
         """Makes an erasure due now."""

@@ -40,9 +40,14 @@ class Declared(NamedTuple):
 
 
 def erasure_view(
-    erasure: Erasure, *, verdict: Verdict, now: float, declared: Iterable[Declared] = ()
+    erasure: Erasure,
+    *,
+    verdict: Verdict,
+    now: float,
+    declared: Iterable[Declared] = (),
+    estimate: float | None = None,
 ) -> ErasureView:
-    """All that is known of an erasure."""
+    """All that is known of an erasure; `estimate`: seconds until it may be settled, where that is known."""
     surfaces = [surface_view(s) for s in erasure.surfaces] or [_undone(d) for d in declared]
     away = {s["name"] for s in erasure.surfaces if not s.get("applies", True)}
     applying = [surface for surface in surfaces if surface["name"] not in away]
@@ -62,6 +67,7 @@ def erasure_view(
         "bound_at": stamp(erasure.bound_at),
         "due_at": stamp(due),
         "seconds_left": round(due - now, 3) if erasure.unsettled else None,
+        "estimate_seconds": round(estimate, 3) if estimate is not None and _calm(erasure) else None,
         "exposure_seconds": erasure.exposure_seconds,
         "basis": erasure.dossier.basis or None,
         "reference": erasure.dossier.reference or None,
@@ -79,6 +85,11 @@ def erasure_view(
         "client_calls": erasure.client_calls, "residual_shared": erasure.snapshot.get("residual_shared", 0),
         "remedies": erasure.remedies,
     }
+
+
+def _calm(erasure: Erasure) -> bool:
+    """Whether nothing but time and clean rounds is awaited."""
+    return erasure.state is State.SETTLING and erasure.answered and not (erasure.held or erasure.undrained)
 
 
 def claim_view(claim: Mapping[str, Any]) -> ClaimView:

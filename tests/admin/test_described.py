@@ -124,7 +124,7 @@ async def lived(desk: Desk, world: World) -> None:
     await world.call("POST", "/v1/recall", b"{")
 
 
-async def test_what_is_answered_is_what_is_kindand_nothing_else() -> None:
+async def test_what_is_answered_is_what_is_described_and_nothing_else() -> None:
     async with office() as (desk, client, world):
         await lived(desk, world)
         seen = {}
@@ -179,7 +179,7 @@ async def test_a_handler_that_answers_otherwise_than_its_type_is_found_out(route
 def test_a_route_says_what_its_types_and_role_say() -> None:
     given = described((Route("POST", "/x/{id}", more, Role.PRIVACY, ("legal-hold",)),))["paths"]["/x/{id}"]
     assert sorted(given["post"]["responses"]) == ["201", *sorted(
-        ["400", "401", "403", "404", "409", "413", "415", "421", "500", "503"])]  # fmt: skip
+        ["400", "401", "403", "404", "409", "413", "415", "421", "429", "500", "503"])]  # fmt: skip
     assert "legal-hold" in given["post"]["responses"]["409"]["description"]
     assert given["post"]["requestBody"]["required"] is False
     assert [one["name"] for one in given["post"]["parameters"]] == ["id"]

@@ -87,6 +87,8 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             if identity is None:
                 raise Refused("unauthenticated")
             request[IDENTITY] = identity
+            if not office.paces.allows(identity.actor, office.clock.monotonic()):
+                raise Refused("overloaded", "this actor asks faster than it may")
         answer = await handler(request)
     except Refused as refused:
         if refused.name in ("unauthenticated", "forbidden"):

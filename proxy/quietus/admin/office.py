@@ -10,6 +10,7 @@ from aiohttp import web
 
 from quietus.acts import Acts
 from quietus.admin.figures import Figures
+from quietus.admin.paces import Paces
 from quietus.admin.reviews import Reviews
 from quietus.admin.tokens import Identity, Tokens
 from quietus.assembly import Active
@@ -46,6 +47,8 @@ class Office:
     tokens: Tokens
     clock: Clock
     verdict: Callable[[Erasure], Verdict]
+    estimate: Callable[[Erasure], float | None]
+    """Seconds after which it may be settled, if nothing leaks."""
     declared: Callable[[], Iterable[Declared]]
     counting_since: Callable[[], float]
     """Unix seconds since which decisions are counted: mostly before this process began."""
@@ -54,6 +57,7 @@ class Office:
     hosts: frozenset[str]
     version: str
     refusals: Allowance
+    paces: Paces
     described: Callable[[], dict[str, Any]]
     """The OpenAPI document of this API."""
     reviews: Reviews | None = None
@@ -75,7 +79,8 @@ class Office:
         asked = max(erasure.client_calls, self.client_calls.get(erasure.id, 1))
         counted = replace(erasure, client_calls=asked)
         return erasure_view(
-            counted, verdict=self.verdict(erasure), now=self.clock.now(), declared=self.declared()
+            counted, verdict=self.verdict(erasure), now=self.clock.now(), declared=self.declared(),
+            estimate=self.estimate(erasure),
         )
 
 

@@ -20,7 +20,9 @@ Schema = dict[str, Any]
 _JSON: Final = "application/json"
 _ALWAYS: Final = {403: ("forbidden",), 421: ("forbidden",), 500: ("internal",)}
 """A foreign origin, a host that is not known here, and a fault of our own."""
-_GUARDED: Final = {401: ("unauthenticated",), 503: ("ledger-unavailable", "reviews-unavailable")}
+_GUARDED: Final = {
+    401: ("unauthenticated",), 429: ("overloaded",), 503: ("ledger-unavailable", "reviews-unavailable"),
+}  # fmt: skip
 _TAKES: Final = {400: ("malformed-request",)}
 _TAKES_BODY: Final = {413: ("too-large",), 415: ("malformed-request",)}
 

@@ -128,7 +128,8 @@ class AdminRpc(grpc.GenericRpcHandler):
         shown: Any = None
         while True:
             view = answer.document
-            view.pop("seconds_left", None)
+            for moving in ("seconds_left", "estimate_seconds"):
+                view.pop(moving, None)
             if view != shown:
                 shown = view
                 await context.write(_written(_WATCH, view))

@@ -19,6 +19,7 @@ from quietus.admin.figures import Figures, OwnFigures
 from quietus.admin.guard import REFUSALS_A_MINUTE, Budget, guard
 from quietus.admin.office import OFFICE, Office
 from quietus.admin.openapi import described
+from quietus.admin.paces import Paces
 from quietus.admin.reviews import Reviews
 from quietus.admin.route import served
 from quietus.admin.routes import ROUTES
@@ -55,12 +56,14 @@ def build(
         tokens=tokens,
         clock=parts.erasures.clock,
         verdict=parts.verdict,
+        estimate=parts.timetable.estimate,
         declared=declared,
         counting_since=lambda: parts.gateway.decided.since,
         client_calls=parts.forgets.client_calls,
         hosts=frozenset({"localhost", address(settings.listen)[0].lower(), *map(str.lower, settings.hosts)}),
         version=running_version(),
         refusals=Budget(REFUSALS_A_MINUTE),
+        paces=Paces(),
         described=lambda: described(ROUTES),
         reviews=reviews,
     )

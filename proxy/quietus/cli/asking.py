@@ -13,6 +13,7 @@ from rich.text import Text
 from quietus.cli.client import Answered, Client, Unreached, erasure_path
 from quietus.cli.root import NO, fail, guarded, say, screen
 from quietus.config import admin_access
+from quietus.whys import span
 
 Config = Annotated[Path | None, typer.Option("--config", "-c", help="Of the sidecar.", show_default=False)]
 Admin = Annotated[str | None, typer.Option("--admin", help="HOST:PORT of the admin API.", show_default=False)]
@@ -198,6 +199,8 @@ def show(found: dict[str, Any]) -> None:
     for name in ("requested_at", "acknowledged_at", "settled_at", "bound_at", "due_at", "exposure_seconds"):
         if found[name] is not None:
             facts.add_row(name.replace("_", " "), str(found[name]))
+    if found.get("estimate_seconds") is not None:
+        facts.add_row("may settle in about", span(found["estimate_seconds"]))
     facts.add_row("may say “erased”", "yes" if found["may_assert_erasure"] else "no")
     facts.add_row("may say “nobody recalls it”", "yes" if found["may_assert_non_recallability"] else "no")
     if found["missing_for_compliant"]:

@@ -232,7 +232,7 @@ def _sharing(
 
 
 def _watched(around: Surroundings, erasures: Erasures) -> Surroundings:
-    """Where replicas share the ledger, nothing is sent to the store once that is lost, or the lease lapsed."""
+    """Where replicas share the ledger, nothing is sent to the store once it is lost, or the lease lapsed."""
     if erasures.shared is None:
         return around
     streams = around.streams or NoStreams()

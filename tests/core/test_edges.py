@@ -152,6 +152,16 @@ def test_a_purge_that_is_late_at_all_needs_somebody_who_has_looked(window: float
     assert audited(Manners(lazy=True, reads_derived=True, window=window)) is expected
 
 
+def test_only_a_record_of_a_later_epoch_is_newer_than_an_erasure() -> None:
+    erasure = Story().erasure
+    assert [erasure.before(erasure.epoch + by) for by in (-1, 0, 1)] == [False, False, True]
+
+
+def test_clean_rounds_settle_nothing_that_was_not_acknowledged() -> None:
+    early = Story().then(EventType.CLEAN)
+    assert (early.state, early.settled_at, early.settled_once) == (State.REQUESTED, None, False)
+
+
 def test_one_ending_goes_and_half_a_character_is_digested_as_it_is() -> None:
     assert [stem(word) for word in ("blessing", "walked", "plays", "gone", "one")] == [
         "bless", "walk", "play", "gone", "one",

@@ -63,6 +63,14 @@ def test_marks_of_one_sentence(text: str, expected: dict[str, int]) -> None:
     assert kinds(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("sentence", "whole"), [("can see that it - is good", 0), ("can see that it - is so good", 1)]
+)
+def test_a_sentence_is_as_long_as_a_reader_counts_it(sentence: str, whole: int) -> None:
+    spoken = len(sentence.replace("- ", "").split())
+    assert kinds(f"{sentence}. {said(*RARE[:4])}").get(f"run:{spoken}", 0) == whole
+
+
 def test_common_sentences_of_a_text_leave_parts_and_are_told_apart_by_the_text() -> None:
     text = f"{said(*COMMON[:5])}. {said(*RARE[:4])}."
     assert kinds(text) == {"text": 1, "part:5": 1, "run:4": 1, "run:8": 2}

@@ -74,6 +74,16 @@ def test_words_beside_a_name_are_no_evidence_and_not_the_text_itself() -> None:
         assert not any(hit.strong or hit.whole for hit in hits)
 
 
+def test_a_word_beside_a_name_is_confirmed_to_its_last_byte() -> None:
+    name = alias_mark("Alice Example", digest)
+    assert name is not None
+    for wrong in (0, 1):
+        marks = beside_marks([" ".join(RARE)], "Alice Example", digest)
+        marks = [Mark(m.kind, m.digest[:-1] + bytes([m.digest[-1] ^ wrong])) for m in marks]
+        hits = screener(name, *marks).look(" ".join(["Alice Example:", *RARE]))
+        assert ("beside" in {hit.cause for hit in hits}) is not bool(wrong)
+
+
 def test_what_is_hidden_in_another_writing_is_not_the_text_and_nothing_else() -> None:
     looking = screener(text=TEXT)
     [hit] = looking.look(TEXT)

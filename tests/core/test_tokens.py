@@ -28,6 +28,7 @@ from quietus.core.tokens import BLOBS, TOKENS, tokens_of, unwrapped
         ("number 123456789", ["number:123456789"]),
         ("number 1234567", ["number:1234567"]),
         ("number 123456", []),
+        ("number 123-456-789", ["number:123456789"]),
         ("number 1212121", ["number:1212121"]),
         ("+1234567890", ["number:234567890"]),
         ("1234567890", []),

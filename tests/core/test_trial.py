@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from quietus.core.trial import Acknowledged, Case, Lag, Look, Span, drift, lag_of, revived, span
-from quietus.core.trial_conclusion import conclude_trial, contradicted
+from quietus.core.trial import (
+    Acknowledged,
+    Case,
+    Lag,
+    Look,
+    Span,
+    came_back,
+    drift,
+    lag_of,
+    quantile,
+    revived,
+    span,
+)
+from quietus.core.trial_conclusion import ENOUGH, conclude_trial, contradicted
 from quietus.core.trial_findings import JUDGES, Observed
 from tests.core.test_trial_findings import KINDS, QUIET, case, extra, judged
 
@@ -83,6 +95,18 @@ def test_a_surface_has_the_lag_of_the_cases_that_it_was_proven_for() -> None:
     assert lag_of([unproven], "row") is None
 
 
+def test_what_was_gone_from_everywhere_comes_back_however_few_surfaces_are_asked_between() -> None:
+    assert came_back(case({"row": "--+", "search": "-"})) == pytest.approx(2.1)
+    assert came_back(case({"row": "+-+", "search": "+++"})) is None
+    assert came_back(case({"row": "--", "search": "--"})) is None
+    assert came_back(case({"row": "--+", "search": "+"})) is None, "search was not asked again"
+
+
+@pytest.mark.parametrize(("share", "value"), [(0.0, 1.0), (0.5, 3.0), (0.99, 4.0), (1.0, 4.0)])
+def test_a_quantile_is_one_of_the_values(share: float, value: float) -> None:
+    assert quantile([1.0, 2.0, 3.0, 4.0], share) == value
+
+
 def test_what_differs_between_baselines_by_itself_is_no_drift() -> None:
     baselines = [{"id": "1", "text": "t"}, {"id": "1", "text": "t"}, {"id": "2", "text": "t"}]
     assert drift(baselines, {"id": "3", "text": "t"}) == ()
@@ -109,7 +133,8 @@ def test_where_nothing_was_measured_nothing_is_said_to_be_too_short() -> None:
         "write_path_reads_derived": None,
     }  # fmt: skip
     assert contradicted(declared, conclude_trial(Observed(KINDS, frozenset(), [], {}))) == ()
-    assert conclude_trial(Observed({}, frozenset(), [], {})).conditions == ()
+    for cases in ([], [Case("c")] * ENOUGH):
+        assert conclude_trial(Observed({}, frozenset(), cases, {})).conditions == ()
     seen = conclude_trial(Observed(KINDS, frozenset(), [case({"row": "+--"})], {}))
     longest = seen.lags["row"].max
     for interval, words in ((longest, 0), (longest - 0.01, 1)):
@@ -124,6 +149,7 @@ def test_of_what_could_not_be_told_nothing_is_said() -> None:
     usual, again = case({"row": "+--", "search": "---"}), case({"row": "++-", "search": "---"})
     for after, late in ((2.0, False), (1.0, True)):
         assert judged(usual, repeat=again, repeat_after=after)["repeat_restarts"].found is late
+    assert judged(Case("c"))["ack_denies"].found is None
     denied = judged(case({"row": "--"}, count=0), case({"row": "++"}, count=0))
     assert denied["ack_denies"].found is True
     probes = [extra("row", turn, False, client=False) for turn in range(3)]
@@ -139,3 +165,16 @@ def test_one_of_several_searches_that_tells_later_than_the_row_is_enough() -> No
     lags = {name: lag for name in kinds if (lag := lag_of([one], name)) is not None}
     found = [judge(Observed(kinds, frozenset(), [one], {}), lags) for judge in JUDGES]
     assert [each.found for each in found if each.name == "row_before_index"] == [True]
+
+
+def test_a_finding_has_its_name_whatever_was_told() -> None:
+    names = set(judged())
+    told = {"many": "ab", "many_left": [1], "swallowed_first": False, "repeat": QUIET, "repeat_after": 1.0}
+    assert set(judged(QUIET)) == set(judged(QUIET, **told)) == names
+    assert names == {
+        "leaks", "never_gone", "row_before_index", "others_repeat", "answer_cache", "unsteady",
+        "agents_see_more", "comes_back", "read_revives", "partial_delete", "ack_denies", "same_ack",
+        "unanswered", "repeat_restarts", "fresh_tokens", "case_differs", "siblings_lost", "swallows",
+        "expired_told", "epoch_behind", "bystanders_lost", "restated_returns", "keeps_queries", "inherits",
+        "merges", "ids_reused", "queued_writes", "lands_late", "batched",
+    }  # fmt: skip

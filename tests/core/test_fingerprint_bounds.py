@@ -71,6 +71,11 @@ def test_a_sentence_is_as_long_as_a_reader_counts_it(sentence: str, whole: int) 
     assert kinds(f"{sentence}. {said(*RARE[:4])}").get(f"run:{spoken}", 0) == whole
 
 
+@pytest.mark.parametrize(("size", "marked"), [(7, False), (8, True), (11, True), (12, True)])
+def test_a_sentence_of_common_words_is_marked_from_eight_on(size: int, marked: bool) -> None:
+    assert bool(part_of(COMMON[:size], digest)) is marked
+
+
 def test_common_sentences_of_a_text_leave_parts_and_are_told_apart_by_the_text() -> None:
     text = f"{said(*COMMON[:5])}. {said(*RARE[:4])}."
     assert kinds(text) == {"text": 1, "part:5": 1, "run:4": 1, "run:8": 2}

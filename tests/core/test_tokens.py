@@ -55,6 +55,7 @@ from quietus.core.tokens import BLOBS, TOKENS, tokens_of, unwrapped
         ("badge AB-12345 and order x_2024_77", ["id:ab12345", "id:x202477"]),
         ("1234 steps, 1234kg, 1920x1080, a123, ab12", []),
         ("a1234", ["id:a1234"]),
+        ("1234kg of b1234", ["id:b1234"]),
         ("see file/ab1234", ["id:fileab1234"]),
         ("see ./ab1234", []),
         ("mail ab1234@x", []),

@@ -61,6 +61,7 @@ def test_a_surface_leaked_that_told_at_all(told: Span, leaked: bool) -> None:
 
 def test_only_a_read_by_key_that_tells_what_nothing_else_tells_revives() -> None:
     assert revived(case({"row": "+", "search": "-"}), {"row"})
+    assert revived(case({"row": "+-", "search": "--"}), {"row"})
     assert not revived(case({"row": "+", "search": "+"}), {"row"})
     assert revived(case({"row": "+", "copy": "-", "search": "-"}), {"row", "copy"})
     assert not revived(case({"row": "-", "search": "-"}), {"row"})

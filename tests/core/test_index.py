@@ -126,3 +126,6 @@ def test_a_settled_erasure_of_a_path_or_a_tenant_is_found_by_it_and_one_of_a_sub
     settled = index("alice", "a", state=State.SETTLED)
     assert set(settled.candidates(scope(tenant="acme", path="a/x"))) == {"a"}
     assert set(settled.candidates(ERASED["alice"])) == {"alice", "a"}
+    keyed = index("key", "both", state=State.SETTLED)
+    assert keyed.candidates(scope(tenant="acme", path="a")) == {}
+    assert set(keyed.candidates(ERASED["key"])) == {"key"}

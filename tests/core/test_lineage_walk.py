@@ -55,6 +55,8 @@ def test_what_has_gone_takes_no_place_among_those_that_bear_a_print() -> None:
 
 def test_a_record_of_another_tenant_hides_none_of_ones_own() -> None:
     records = Records()
+    own = replace(record("owned", "bob"), prints=(7,))
+    records.put(own)
     for label, tenant in (("far", b"far"), ("near", b""), ("again", b"far"), ("next", b"")):
         records.put(replace(record(label, label), tenant=tenant, prints=(7,) if label != "next" else (8,)))
     found = records.suspects(Prints(99, (7, 8)), record("own", "bob"))

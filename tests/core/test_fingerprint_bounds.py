@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from quietus.core.fingerprint import (
@@ -76,6 +78,11 @@ def test_a_sentence_of_common_words_is_marked_from_eight_on(size: int, marked: b
     assert bool(part_of(COMMON[:size], digest)) is marked
 
 
+def test_common_sentences_of_eight_words_together_are_no_run() -> None:
+    assert kinds(f"{said(*COMMON[:4])}. {said(*COMMON[4:8])}.") == {"text": 1, "part:4": 2}
+    assert kinds(f"{said(*RARE[:4])}. {said(*COMMON[:3])}.") == {"text": 1, "run:4": 1, "run:7": 1}
+
+
 def test_common_sentences_of_a_text_leave_parts_and_are_told_apart_by_the_text() -> None:
     text = f"{said(*COMMON[:5])}. {said(*RARE[:4])}."
     assert kinds(text) == {"text": 1, "part:5": 1, "run:4": 1, "run:8": 2}
@@ -92,9 +99,10 @@ def test_common_sentences_of_a_text_leave_parts_and_are_told_apart_by_the_text()
     [
         ("里斯本港", False), ("里斯本港口", False), ("我在里斯本", False), ("我在里斯本港", True),
         ("上夜班不喜欢", True), ("是的我们可以去", False),
+        (("是", "的", "我", "们", *COMMON[:4]), False), (("是", "的", "我", *COMMON[:5]), True),
     ],
 )
-def test_short_sentences_of_characters(sentence: str, marked: bool) -> None:
+def test_short_sentences_of_characters(sentence: Sequence[str], marked: bool) -> None:
     assert bool(part_of(list(sentence), digest)) is marked
 
 

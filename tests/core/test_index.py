@@ -129,3 +129,21 @@ def test_a_settled_erasure_of_a_path_or_a_tenant_is_found_by_it_and_one_of_a_sub
     keyed = index("key", "both", state=State.SETTLED)
     assert keyed.candidates(scope(tenant="acme", path="a")) == {}
     assert set(keyed.candidates(ERASED["key"])) == {"key"}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_of_several_erasures_of_one_subject_or_key_each_is_found_until_it_is_taken_out(
+    order: tuple[int, ...]
+) -> None:
+    found, world = Index(), World()
+    several = [world.erase(scope(subject="alice", key="k", path=f"p{n}"), name=f"e{n}") for n in range(3)]
+    for erasure in (*several, *several):
+        found.add(erasure)
+    left = {erasure.id for erasure in several}
+    for number in order:
+        assert set(found.of_subjects(scope(subject="alice").subject)) == left
+        assert set(found.of_keys(scope(key=("k", "other")).key)) == left
+        found.remove(several[number])
+        left.discard(several[number].id)
+    assert found.of_subjects(scope(subject="alice").subject) == {}
+    assert found.of_keys(scope(key="k").key) == {}

@@ -62,6 +62,9 @@ def test_half_of_the_telling_words_of_a_text_are_most_of_it(theirs: int, cause: 
 def test_less_than_half_of_them_is_a_mere_suspicion() -> None:
     memory = " ".join(["Alice", *RARE, "quarkword"])
     assert found(memory, " ".join(["Alice", *RARE[:SHARED]]), alias="Alice", beside=True) == {"overlap"}
+    theirs = "Alice zygote01x quarkword friend"
+    one_tells = found(theirs, "Alice zygote01x friend", alias="Alice", beside=True)
+    assert one_tells == {"overlap"}, "one telling word is not enough, however few there are"
 
 
 def test_words_beside_a_name_are_no_evidence_and_not_the_text_itself() -> None:
@@ -166,3 +169,12 @@ def test_who_was_let_in_again_hides_nobody_else_of_whom_the_same_is_said() -> No
         world.mark(world.erase(reach, name=f"er{number}", readmitted=readmitted), shared)
     hits = Screener(world.gate, pseudonym, digest).look("to ada@x.example")
     assert [hit.erasure.id for hit in hits] == ["er1"]
+
+
+def test_marks_that_were_not_there_are_found_once_they_are() -> None:
+    world = World()
+    erasure = world.erase(scope(subject="alice"), name="er")
+    looking = Screener(world.gate, pseudonym, digest)
+    assert looking.look(TEXT) == ()
+    world.mark(erasure, texts=[TEXT])
+    assert [hit.cause for hit in looking.look(TEXT)] == ["content"]

@@ -147,15 +147,19 @@ def test_of_what_could_not_be_told_nothing_is_said() -> None:
     assert judged(QUIET, repeat_tokens=())["fresh_tokens"].found is None
     unread = [extra("search", turn, None, reworded=True) for turn in range(2)]
     assert judged(case({"search": "++"}, *unread))["answer_cache"].found is None
-    usual, again = case({"row": "+--", "search": "---"}), case({"row": "++-", "search": "---"})
+    usual, again = case({"row": "+--", "search": "---"}), case({"row": "++-", "search": "+--"})
     for after, late in ((2.0, False), (1.0, True)):
         assert judged(usual, repeat=again, repeat_after=after)["repeat_restarts"].found is late
+    assert judged(repeat=again, repeat_after=2.0)["repeat_restarts"].found is True
+    assert judged(QUIET)["restated_returns"].surfaces == ()
     assert judged(Case("c"))["ack_denies"].found is None
     denied = judged(case({"row": "--"}, count=0), case({"row": "++"}, count=0))
     assert denied["ack_denies"].found is True
     probes = [extra("row", turn, False, client=False) for turn in range(3)]
     assert judged(QUIET, case({"row": "+++"}, *probes))["agents_see_more"].found is True
     assert judged(case({"row": "+++"}, *probes), QUIET)["agents_see_more"].found is True
+    some = [extra("row", turn, turn == 1, client=False) for turn in range(3)]
+    assert judged(case({"row": "+++"}, *some))["agents_see_more"].found is False
     told = [extra("search", turn, False, reworded=True) for turn in range(2)]
     assert judged(case({"search": "++"}, *told))["answer_cache"].found is True
 
@@ -166,6 +170,8 @@ def test_one_of_several_searches_that_tells_later_than_the_row_is_enough() -> No
     lags = {name: lag for name in kinds if (lag := lag_of([one], name)) is not None}
     found = [judge(Observed(kinds, frozenset(), [one], {}), lags) for judge in JUDGES]
     assert [each.found for each in found if each.name == "row_before_index"] == [True]
+    unsteady = case({"row": "+-+-+", "search": "---"})
+    assert judged(unsteady, case({"row": "---", "search": "++-"}))["row_before_index"].found is True
 
 
 def test_a_finding_has_its_name_whatever_was_told() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
 
 from quietus.admin.server import running_version
 from quietus.admin.tokens import TokenRefused
@@ -25,13 +26,39 @@ USAGE = 2
 STARTING = (LedgerError, KeysRefused, TokenRefused, OSError)
 """What may keep a sidecar from starting; each says what to do."""
 
+class Root(TyperGroup):
+    """Takes `--output json` and `--output table` wherever they stand: the first is a command's `--json`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments with `--output` in the words that each command knows."""
+        return super().parse_args(ctx, list(_in_words(args)))
+
+
+def _in_words(args: list[str]) -> Iterator[str]:
+    wanted = "table"
+    coming = iter(args)
+    rest: list[str] = []
+    for word in coming:
+        if word == "--":
+            rest = [word, *coming]
+        elif word == "--output" or word.startswith("--output="):
+            wanted = word.partition("=")[2] or next(coming, "")
+        else:
+            yield word
+    if wanted not in ("table", "json"):
+        fail("--output is table or json")
+    yield from ("--json",) if wanted == "json" else ()  # of the last command, wherever it was said
+    yield from rest
+
+
 app = typer.Typer(
     name="quietus",
+    cls=Root,
     help="A sidecar in front of an agent's memory store: nobody recalls what was forgotten, and an erasure "
     "is settled only by evidence.",
-    epilog="Exit codes: 0 fine; 1 the answer is no; 2 usage or configuration error.",
+    epilog="Exit codes: 0 fine; 1 the answer is no; 2 usage or configuration error. "
+    "`--output json` says the same as `--json`, `--output table` is how it is else.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )

@@ -102,6 +102,10 @@ class Gateway:
         failure = "ledger" if self._erasures.closed_cause is not None else None
         return self._questions.of(call, principal, failure, document)
 
+    def _asked(self, reading: Reading, principal: str) -> Question:
+        brought = self._questions.brought(reading, principal) if self._erasures.closed_cause is None else None
+        return brought or self.question(reading.call, principal, reading.document)
+
     @property
     def observing(self) -> bool:
         """Whether the policy only observes: then nothing is refused and nothing changed."""
@@ -184,14 +188,14 @@ class Gateway:
         if (pressing := self._repeats.presses(reading.call, principal)) is not None:
             self._recorder.refused("overloaded", reading.request.wire)
             return problem("overloaded", retry_after=pressing)
-        question = self.question(reading.call, principal, reading.document)
+        question = self._asked(reading, principal)
         decision = self.decide(question)
         if decision.holds and decision.mode is Mode.ENFORCE:
             question, decision = await self._waiting.settled(
                 question, decision, len(reading.request.body),
-                lambda: self.question(reading.call, principal, reading.document),
+                lambda: self._asked(reading, principal),
             )  # fmt: skip
-        self._recorder.call(reading.call, decision, self._clock.monotonic() - began, reading.request.wire)
+        self._recorder.call(question.call, decision, self._clock.monotonic() - began, reading.request.wire)
         self.decided.saw(question, decision)
         self._repeats.decided(question, decision, self._clock.monotonic() - began)
         if decision.refuses and decision.mode is Mode.ENFORCE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from quietus.core.decision import Question
 from quietus.core.erasure import Erasure
@@ -13,7 +13,13 @@ from quietus.core.policy import Vector
 from quietus.core.scope import Scope, Wild, holds, overlaps
 from quietus.core.screening import Hit, Screener
 from quietus.owners import Owners
+from quietus.profiles.codec import decode_json
+from quietus.profiles.faults import NotJson
+from quietus.profiles.routes import Reading
 from quietus.restating import Restating
+
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that write nothing, by their definition."""
 
 
 class Questions:
@@ -67,6 +73,24 @@ class Questions:
             failure=failure,
         )
 
+    def brought(self, reading: Reading, principal: str) -> Question | None:
+        """What no route describes, asked as a write, where its body quotes the erased; else None.
+
+        Nobody knows what such a call does. Addresses and numbers are left out, because they may be what a
+        search asks for; whose the words are is not known, so that nobody's earlier text counts as their own.
+        """
+        request = reading.request
+        if reading.mapped or request.wire != "http" or request.method in SAFE or not request.body:
+            return None
+        call = Call(Operation.WRITE, scope=reading.call.scope)
+        scope = self._owners.question_scope(call)
+        found = self._restating.of(call, scope, _document(request.body))
+        named = {hit.erasure.id: hit.erasure for _, hit in found if hit.cause == "content"}
+        if not named:
+            return None
+        vectors = frozenset({Vector.RESTATED_CONTENT})
+        return Question(call, scope, principal, vectors=vectors, named=tuple(named.values()))
+
     def _moved(self, call: Call) -> Iterable[tuple[int | None, Hit]]:
         """Records of the erased that a write gives to somebody else as they are: it brings no content.
 
@@ -101,6 +125,14 @@ class Questions:
             for erasure in self._gate.of_subject(source):
                 if not erasure.readmitted and holds(erasure.predicate, source):
                     yield Hit(erasure, "derived")
+
+
+def _document(body: bytes) -> Any:
+    """A body as JSON where it is, else as one text."""
+    try:
+        return decode_json(body)
+    except NotJson:
+        return body.decode("utf-8", "replace")
 
 
 def _whose(hit: Hit) -> bool:

@@ -77,3 +77,19 @@ async def test_guessing_is_slowed_down_for_the_one_who_guesses() -> None:
         assert (await world.recall("tomatoes", subject="bob")).status == 200, "reading goes on"
         await world.clock.advance(2.0)
         assert (await world.call("POST", "/v1/memories", harmless)).status == 201
+
+
+@pytest.mark.requirement("R204")
+@pytest.mark.parametrize("body", [{"note": [ALICE]}, {"a": {"b": f"In short: {ALICE} And more."}}, ALICE])
+async def test_what_no_route_describes_brings_nothing_back(body: object) -> None:
+    async with short() as world:
+        await two(world)
+        assert (await world.call("POST", "/v1/import", body)).status == 404, "nothing is erased yet"
+        await world.forget(subject="alice")
+        await settle(world)
+        sent = len(world.upstream.sent)
+        refused = await world.call("POST", "/v1/import", body)
+        assert refused.status == 409 and len(world.upstream.sent) == sent
+        assert ALICE.encode() not in refused.body
+        assert (await world.call("POST", "/v1/import", {"note": BOB})).status == 404, "it went to the store"
+        assert (await world.call("GET", "/v1/import")).status == 404

@@ -111,6 +111,17 @@ def test_a_policy_says_of_a_kept_call_what_it_says_of_the_call(
     assert (said.rule, said.effect, said.mode) == (decision.rule, decision.effect, decision.mode)
 
 
+def test_of_two_cases_that_are_as_strict_a_write_is_told_the_first() -> None:
+    rule = {"when": {"operation": "write", "erasure": "none"}, "effect": "annotate"}
+    made = policy(rule, {"when": {"operation": "write"}, "effect": "annotate"}, {"effect": "allow"})
+    world = World()
+    world.erase(scope(path="a"))
+    question = Question(Call(Operation.WRITE, "add"), scope(subject="bob", path="a"))
+    assert len(faced(question, world.gate).cases) == 2
+    said = asked(faced(question, world.gate), made)
+    assert (decide(question, world.gate, made).rule, said.rule) == ("rule-0", "rule-0")
+
+
 def test_names_are_what_is_not_digested() -> None:
     assert names(frozenset({"acme", b"digest"})) == {"acme"}
     assert names(ANY) == names(UNKNOWN) == frozenset()

@@ -147,6 +147,8 @@ def test_a_settled_erasure_does_not_make_its_name_unspeakable(state: State, told
     looking = screener(mark, state=state)
     hits = looking.look("I met Alice Example in town")
     assert [hit.cause for hit in hits] == told
+    hidden = screener(mark, state=state, text=TEXT).look(base64.b64encode(b"I met Alice Example").decode())
+    assert hidden == (), "a name in another writing is no mention"
     assert not any(hit.strong or hit.whole for hit in hits)
 
 

@@ -152,6 +152,7 @@ def test_of_what_could_not_be_told_nothing_is_said() -> None:
         assert judged(usual, repeat=again, repeat_after=after)["repeat_restarts"].found is late
     assert judged(repeat=again, repeat_after=2.0)["repeat_restarts"].found is True
     assert judged(QUIET)["restated_returns"].surfaces == ()
+    assert judged(QUIET, many="", many_left=[])["partial_delete"].found is None
     assert judged(Case("c"))["ack_denies"].found is None
     denied = judged(case({"row": "--"}, count=0), case({"row": "++"}, count=0))
     assert denied["ack_denies"].found is True

@@ -9,7 +9,7 @@ import pytest
 
 from quietus.core.decision import Question, decide
 from quietus.core.gate import Relation
-from quietus.core.operations import Call, Operation
+from quietus.core.operations import UNMAPPED, Call, Operation
 from quietus.core.policy import Effect, Facts, Mode, Policy, Vector
 from quietus.core.replaying import Faced, Said, asked, faced, names, read, told
 from quietus.core.scope import ANY, UNKNOWN, Scope
@@ -111,15 +111,23 @@ def test_a_policy_says_of_a_kept_call_what_it_says_of_the_call(
     assert (said.rule, said.effect, said.mode) == (decision.rule, decision.effect, decision.mode)
 
 
-def test_of_two_cases_that_are_as_strict_a_write_is_told_the_first() -> None:
-    rule = {"when": {"operation": "write", "erasure": "none"}, "effect": "annotate"}
-    made = policy(rule, {"when": {"operation": "write"}, "effect": "annotate"}, {"effect": "allow"})
+@pytest.mark.parametrize(
+    ("operation", "route", "rule"),
+    [(Operation.WRITE, "add", 0), (Operation.RECALL, "search", 1), (Operation.READ, "get", 1),
+     (Operation.RECALL, UNMAPPED, 0)],
+)  # fmt: skip
+def test_of_two_rules_that_are_as_strict_the_one_is_told_that_a_decision_names(
+    operation: Operation, route: str, rule: int
+) -> None:
+    alone = {"when": {"operation": operation.value, "erasure": "none"}, "effect": "annotate"}
+    made = policy(alone, {"when": {"operation": operation.value}, "effect": "annotate"}, {"effect": "allow"})
     world = World()
-    world.erase(scope(path="a"))
-    question = Question(Call(Operation.WRITE, "add"), scope(subject="bob", path="a"))
-    assert len(faced(question, world.gate).cases) == 2
+    for path in ("a", "a/b"):
+        world.erase(scope(path=path), State.LEAKING if path == "a" else State.SETTLING)
+    question = Question(Call(operation, route), scope(subject="bob", path="a"))
     said = asked(faced(question, world.gate), made)
-    assert (decide(question, world.gate, made).rule, said.rule) == ("rule-0", "rule-0")
+    assert len(faced(question, world.gate).cases) == 3
+    assert decide(question, world.gate, made).rule == said.rule == f"rule-{rule}"
 
 
 def test_names_are_what_is_not_digested() -> None:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from quietus.core.decision import Question, cases
 from quietus.core.gate import Gate, Relation
-from quietus.core.operations import Operation
+from quietus.core.operations import UNMAPPED, Operation
 from quietus.core.policy import Effect, Facts, Mode, Policy, Rule, Vector, strictness
 from quietus.core.states import State
 
@@ -83,12 +83,15 @@ def faced(question: Question, gate: Gate) -> Faced:
 def asked(call: Faced, policy: Policy) -> Said:
     """What this policy says of a call: of several erasures the strictest answer, as when it is decided."""
     best: tuple[int, Rule, Mode] | None = None
+    mapped = call.operation in (Operation.READ, Operation.RECALL) and call.route != UNMAPPED
+    alone = False
     for facts in call.facts():
         rule = policy.first(facts)
         mode = Mode.OBSERVE if policy.mode is Mode.OBSERVE else (rule.mode or Mode.ENFORCE)
         rank = strictness(call.operation, rule.effect) - (100 if mode is Mode.OBSERVE else 0)
-        if best is None or rank > best[0]:
-            best = (rank, rule, mode)
+        # As when it is decided: a recall is told the rule of an erasure that it touches, if any is as strict.
+        if best is None or rank > best[0] or (alone and mapped and rank == best[0]):
+            best, alone = (rank, rule, mode), facts.erasure is Relation.NONE
     if best is None:
         raise ValueError("a call without a case")
     return Said(best[1].name, best[1].effect, best[2])

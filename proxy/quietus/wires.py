@@ -85,6 +85,14 @@ def told_by(settings: GrpcSettings | None, timeouts: Timeouts) -> Callable[[froz
     return tell
 
 
+def bare_listener(
+    door: Handler, talks: Talker, single: Callable[[str], bool], message_bytes: int
+) -> GrpcListener:
+    """A listener for gRPC that knows no principals: for what passes calls on and decides nothing."""
+    limits = GrpcListenerLimits(request_bytes_max=message_bytes)
+    return GrpcListener(door, talks, lambda credential: "", single, lambda: None, limits=limits)
+
+
 class StoreClient:
     """The store, whichever wire a request is of: `ports.Upstream` and `conversation_ports.Streams`."""
 

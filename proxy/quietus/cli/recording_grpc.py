@@ -8,7 +8,6 @@ from typing import Final, Protocol
 
 import typer
 
-from quietus.adapters.grpc import GrpcListener, GrpcListenerLimits
 from quietus.answers import Answer, problem
 from quietus.answers import passed as passed_on
 from quietus.conversation_ports import Client, OpenStream
@@ -17,7 +16,7 @@ from quietus.describing.pairs import Pair
 from quietus.permits import Granted, Purpose
 from quietus.ports import UpstreamError
 from quietus.profiles.profile import Profile
-from quietus.wires import StoreClient
+from quietus.wires import StoreClient, bare_listener
 
 MESSAGE_MAX: Final = 8 << 20
 """Bytes of one message, either way."""
@@ -104,10 +103,7 @@ async def listened(
 ) -> None:
     """Passes calls on until enough were recorded or somebody ends it. Raises ListenerRefused."""
     passing = Passing(client, recording, body_max)
-    listener = GrpcListener(
-        passing, passing, lambda credential: "", singles(profile), lambda: None,
-        limits=GrpcListenerLimits(request_bytes_max=MESSAGE_MAX),
-    )  # fmt: skip
+    listener = bare_listener(passing, passing, singles(profile), MESSAGE_MAX)
     await listener.start(listen)
     try:
         host = listen.rpartition(":")[0]

@@ -130,6 +130,18 @@ def test_of_two_rules_that_are_as_strict_the_one_is_told_that_a_decision_names(
     assert decide(question, world.gate, made).rule == said.rule == f"rule-{rule}"
 
 
+def test_of_two_erasures_that_are_as_strict_the_first_is_told_as_in_a_decision() -> None:
+    states = ("leaking", "settling")
+    rules = [{"when": {"operation": "recall", "state": state}, "effect": "annotate"} for state in states]
+    made = policy(*rules, {"effect": "annotate"})
+    world = World()
+    for path, state in (("a", State.LEAKING), ("a/b", State.SETTLING)):
+        world.erase(scope(path=path), state)
+    question = Question(Call(Operation.RECALL, "search"), scope(subject="bob", path="a"))
+    said = asked(faced(question, world.gate), made)
+    assert decide(question, world.gate, made).rule == said.rule != "rule-2"
+
+
 def test_names_are_what_is_not_digested() -> None:
     assert names(frozenset({"acme", b"digest"})) == {"acme"}
     assert names(ANY) == names(UNKNOWN) == frozenset()

@@ -36,6 +36,8 @@ class LyingStore:
 
     def __init__(self, lag: float = 2.0) -> None:
         self.lag = lag
+        self.listing = 0.0
+        """Seconds that a listing takes."""
         self.stubborn = False
         """It says that it deletes, and does not."""
         self.log: list[Arrived] = []
@@ -163,6 +165,10 @@ class LyingStore:
         if door in self._doors:
             self._came(door)
             await self._door(door).wait()
+        if self.listing:
+            over = asyncio.Event()
+            self._loop.call_later(self.listing, over.set)
+            await over.wait()
         return self._json({"results": self._found(subject), "next": None})
 
     def shut(self, subject: str) -> str:

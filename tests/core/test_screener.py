@@ -77,6 +77,16 @@ def test_words_beside_a_name_are_no_evidence_and_not_the_text_itself() -> None:
         assert not any(hit.strong or hit.whole for hit in hits)
 
 
+def test_a_suspicion_is_not_the_text_itself() -> None:
+    name = alias_mark("Alice", digest)
+    assert name is not None
+    looking = screener(name, *beside_marks([" ".join([*RARE, "quarkword"])], "Alice", digest))
+    hits = looking.look(" ".join(["Alice", *RARE[:SHARED]]))
+    assert [(hit.cause, hit.whole, hit.strong) for hit in hits if hit.cause != "alias"] == [
+        ("overlap", False, False)
+    ]
+
+
 def test_a_word_beside_a_name_is_confirmed_to_its_last_byte() -> None:
     name = alias_mark("Alice Example", digest)
     assert name is not None
@@ -180,3 +190,11 @@ def test_marks_that_were_not_there_are_found_once_they_are() -> None:
     assert looking.look(TEXT) == ()
     world.mark(erasure, texts=[TEXT])
     assert [hit.cause for hit in looking.look(TEXT)] == ["content"]
+
+
+def test_a_record_that_was_derived_of_two_is_held_back_for_the_one_who_was_not_let_in_again() -> None:
+    world, mark = World(), Mark("descendant", pseudonym("key", "k"))
+    for number, readmitted in enumerate((True, False)):
+        reach = scope(subject=f"s{number}")
+        world.mark(world.erase(reach, name=f"er{number}", readmitted=readmitted), mark)
+    assert [hit.erasure.id for hit in Screener(world.gate, pseudonym, digest).descends("k", None)] == ["er1"]

@@ -93,7 +93,10 @@ class Replicas:
         until = self._clock.monotonic() + seconds
         if not await self._flights.drain(erasure.predicate, seconds):
             return False
-        return await self._all(lambda: self._roster.behind(erasure, self._session), until)
+        if not await self._all(lambda: self._roster.behind(erasure, self._session), until):
+            return False
+        await self._lineage.hear()
+        return True
 
     async def know(self, number: int, seconds: float) -> bool:
         """Waits until all have read the ledger up to an event; False when not in time. Raises LedgerError."""
@@ -107,7 +110,6 @@ class Replicas:
             behind = waited_for()
             alive = [m for m in behind if not (self._roster.gone(m) and await self._expel(m.session, m.beat))]
             if not alive and not self._roster.blind():
-                await self._lineage.hear()
                 return True
             left = until - self._clock.monotonic()
             if left <= 0:

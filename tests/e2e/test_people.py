@@ -104,7 +104,8 @@ def test_a_hold_waits_through_a_kill_and_is_lifted(sidecar: Quietus) -> None:
     sidecar.start()
     office = Operator(sidecar)
     assert [one["waiting"] for one in office.json("holds", "list")["holds"]] == [1]
-    assert "case 12" in office.run("holds", "list").output
+    listed = office.run("holds", "list").output
+    assert "case 12" in listed and "waiting" in listed
     assert office.run("holds", "lift", placed["id"], "--reason", "over").exit_code == 0
     (erasure,) = office.json("erasures", "list")["erasures"]
     assert office.run("erasures", "watch", erasure["id"]).exit_code == 0

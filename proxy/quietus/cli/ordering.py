@@ -92,11 +92,13 @@ def _listing(kind: str) -> Any:
             say(found)
             return
         table = Table(box=None)
-        for head in ("id", "what", "reason", "by", "until"):
+        for head in ("id", "what", "reason", "by", "until", *(["waiting"] if kind == "holds" else [])):
             table.add_column(head)
         for one in found[kind]:
             what = ", ".join(f"{name} {value}" for name, value in one["predicate"].items()) or "everything"
-            table.add_row(one["id"], what, one["reason"], one["actor"], one.get("until") or "lifted by hand")
+            waiting = [str(one["waiting"])] if kind == "holds" else []
+            until = one.get("until") or "lifted by hand"
+            table.add_row(one["id"], what, one["reason"], one["actor"], until, *waiting)
         screen().print(table if found[kind] else f"no {kind}")
 
     listed.__doc__ = f"List {kind}."

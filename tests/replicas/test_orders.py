@@ -85,7 +85,8 @@ def until(replica: Quietus, name: str, status: int) -> None:
 def test_a_quarantine_waits_for_what_others_have_in_flight_there(pair: Pair) -> None:
     ada = pair.person()
     with ThreadPoolExecutor(1) as threads:
-        body, headers = written(ada, "in flight"), {"X-Door": ada}
+        # A text of its own: what others were forgotten with would be refused.
+        body, headers = written(ada, f"a note that is on its way for {ada}"), {"X-Door": ada}
         write = threads.submit(pair.two.call, "POST", "/v1/memories", body, headers)
         pair.store.until(lambda: pair.store.waiting(ada) > 0, "the write is on its way")
         answer = pair.one.ask("POST", "/v1/quarantines", shut(ada))

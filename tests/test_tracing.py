@@ -223,8 +223,8 @@ def test_what_cannot_be_sent_keeps_no_sidecar_from_starting(monkeypatch: pytest.
 async def test_without_the_variables_nothing_is_wrapped() -> None:
     async with traced() as sidecar:
         assert sidecar.traces is None
-        assert sidecar.listeners.http is not None
-        assert type(sidecar.listeners.http.handler) is Gateway
+        http = sidecar.listeners().http
+        assert http is not None and type(http.handler) is Gateway
 
 
 WITHOUT = """

@@ -21,8 +21,8 @@ LINES_PER_FUNCTION = 60
 
 # Which parts a part may import, besides itself. A part is a package or a module right below `quietus`.
 PURE = {"core", "profiles"}
-HELD = PURE | {"ports", "key_file", "keys", "permits", "metrics", "logs", "settings", "documents", "receipts",
-               "shown", "shown_decisions", "shown_receipts"}
+HELD = PURE | {"patience", "ports", "key_file", "keys", "permits", "metrics", "logs", "settings", "documents",
+               "receipts", "shown", "shown_decisions", "shown_receipts"}
 """What the engine stands on: nothing of it decides, and nothing of it knows a wire or a database."""
 ENGINE = {
     "acts", "answers", "arrivals", "attribution", "barrier", "bypass", "collecting", "conversation_ports",
@@ -40,6 +40,7 @@ LAYERS: dict[str, set[str]] = {
     "core": set(),
     "profiles": {"core"},
     "ports": {"core"},
+    "patience": {"ports"},
     "permits": {"core", "ports"},
     "key_file": set(),
     "keys": {"core", "key_file"},
@@ -78,9 +79,10 @@ LAYERS: dict[str, set[str]] = {
     "process": WHOLE | {
         "admin", "certificates", "config", "gauges", "ledger", "opening", "reloading", "tracing", "wires"},
     "crew_figures": WHOLE | {"admin", "workers"},
-    "head": WHOLE | {"adapters", "crew_figures", "ledger", "workers"},
+    "supervisor": WHOLE | {"adapters", "crew_figures", "ledger", "workers"},
     "worker": {"app", "ledger", "logs", "opening", "process", "settings", "workers"},
-    "app": WHOLE | {"adapters", "admin", "config", "head", "opening", "process", "wires", "workers"},
+    "app": WHOLE | {"adapters", "admin", "config", "opening", "process", "supervisor", "wires",
+            "workers"},
     "cli": WHOLE | {"config", "policy_cases", "ledger", "admin", "legacy", "app", "opening", "trial",
         "inject", "wires", "describing"},
 }

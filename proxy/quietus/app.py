@@ -18,10 +18,10 @@ from quietus.adapters import webhook
 from quietus.admin.server import AdminServer
 from quietus.bypass import BypassProbe
 from quietus.config import Settings, cluster_address
-from quietus.head import Head
 from quietus.opening import open_ledger
 from quietus.ports import Clock
 from quietus.process import Process
+from quietus.supervisor import Supervisor
 from quietus.wires import Listeners
 from quietus.wires import store_client as store_client
 from quietus.workers.hub import Hub
@@ -45,7 +45,7 @@ class SystemClock:
 
 
 class Sidecar(Process):
-    """One sidecar: built from settings, started, stopped. With several workers it is their head."""
+    """One sidecar: built from settings, started, stopped. With several workers, their supervisor."""
 
     def __init__(
         self, settings: Settings, *, clock: Clock | None = None, registry: CollectorRegistry | None = None
@@ -56,16 +56,16 @@ class Sidecar(Process):
         super().__init__(
             settings, ledger if hub is None else HubLedger(hub), keyring, clock or SystemClock(), registry
         )
-        self._head = Head(settings, hub, self.parts, self.metrics, self.log) if several else None
-        self._takers: Listeners | Head = self._head or self.listeners()
-        figures = self._head.figures if self._head is not None else None
+        self._supervisor = Supervisor(settings, hub, self.parts, self.metrics, self.log) if several else None
+        self._takers: Listeners | Supervisor = self._supervisor or self.listeners()
+        figures = self._supervisor.figures if self._supervisor is not None else None
         self.admin = AdminServer(self.parts, self.metrics, settings, cluster_address, figures)
 
     async def start(self) -> None:
         """Opens the ledger, loads it, and listens. Raises LedgerRefused, ListenerRefused, OSError."""
         await self.admin.start_probes()
-        if self._head is not None:
-            await self._head.alone()
+        if self._supervisor is not None:
+            await self._supervisor.alone()
         await self.begin(first=True)
         if self.settings.bypass.every is not None:
             self.keep(BypassProbe(self.parts.prober, self.parts.owners, self.parts.erasures,

@@ -1,4 +1,4 @@
-"""What a head and its workers have counted, told as of one: `admin.figures.Figures`."""
+"""What a supervisor and its workers have counted, told as of one: `admin.figures.Figures`."""
 
 from __future__ import annotations
 

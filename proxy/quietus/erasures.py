@@ -17,6 +17,7 @@ from quietus.core.fingerprint import Mark
 from quietus.core.gate import INTENTS, Gate
 from quietus.core.marks import Loading
 from quietus.keys import Keyring, SealKey
+from quietus.patience import within
 from quietus.ports import (
     Clock,
     Conflict,
@@ -242,15 +243,7 @@ class Erasures:
 
     async def changed(self, erasure: str, seconds: float) -> bool:
         """Waits for the next change of an erasure; False when none came in time."""
-        event = self._waiters.of(erasure)
-        timer = asyncio.ensure_future(self.clock.sleep(seconds))
-        waiter = asyncio.ensure_future(event.wait())
-        try:
-            await asyncio.wait({timer, waiter}, return_when=asyncio.FIRST_COMPLETED)
-            return event.is_set()
-        finally:
-            timer.cancel()
-            waiter.cancel()
+        return await within(self.clock, self._waiters.of(erasure), seconds)
 
     async def settled(self, erasure: str, seconds: float) -> Erasure:
         """Waits until an erasure is no longer unsettled, or the seconds have passed."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from quietus.erasures import Erasures
 from quietus.flights import Flights
-from quietus.ports import Clock, LedgerError
+from quietus.ports import LedgerError
 
 
 class Lease:
@@ -54,14 +52,3 @@ async def cut_short(erasures: Erasures, flights: Flights, patience: float) -> No
         if left <= 0:
             flights.lapse()
         await clock.sleep(left if left > 0 else patience)
-
-
-async def either(clock: Clock, event: asyncio.Event, seconds: float) -> None:
-    """Waits for an event, at most so long."""
-    timer = asyncio.ensure_future(clock.sleep(seconds))
-    waiter = asyncio.ensure_future(event.wait())
-    try:
-        await asyncio.wait({timer, waiter}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        timer.cancel()
-        waiter.cancel()

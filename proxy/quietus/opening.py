@@ -63,7 +63,7 @@ def bounds_of(settings: Settings) -> Bounds:
 
 
 def worker_ledger(settings: Settings, remote: SharedLedger) -> tuple[Ledger, Keyring]:
-    """A worker's ledger and keys: its head's, or, where the ledger is a server's, one of its own."""
+    """A worker's ledger and keys: its supervisor's, or, where the ledger is a server's, one of its own."""
     keys = settings.keys_path
     if settings.ledger.shared or keys is None:
         return open_ledger(settings)

@@ -26,6 +26,7 @@ from quietus.erasures import Erasures
 from quietus.flights import Flights
 from quietus.forgets import Forgets, Stage
 from quietus.inquiry import Inquiry
+from quietus.patience import within
 from quietus.ports import Conflict, LedgerError
 from quietus.recording import Log, Measures
 from quietus.timetable import Timetable
@@ -90,13 +91,7 @@ class Reconciler:
         wait = 3600.0
         if self._table.queue and len(self._running) < AT_ONCE:
             wait = max(self._table.queue[0][0] - now, 0.0)
-        timer = asyncio.ensure_future(self._clock.sleep(wait))
-        woken = asyncio.ensure_future(self._table.woken.wait())
-        try:
-            await asyncio.wait({timer, woken}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            woken.cancel()
+        await within(self._clock, self._table.woken, wait)
 
     def _finished(self, name: str, task: asyncio.Task[None]) -> None:
         self._running.pop(name, None)

@@ -17,8 +17,9 @@ from quietus.core.erasure import Erasure
 from quietus.core.events import Draft, Event, EventType
 from quietus.erasures import Erasures
 from quietus.flights import Flights
-from quietus.lease import cut_short, either
+from quietus.lease import cut_short
 from quietus.lineage import Lineage
+from quietus.patience import within
 from quietus.ports import LedgerBehind, LedgerError, LedgerRefused, Member, Muster, SharedLedger, Unlisted
 from quietus.recording import Log
 from quietus.roster import Roster
@@ -114,7 +115,7 @@ class Replicas:
             left = until - self._clock.monotonic()
             if left <= 0:
                 return False
-            await either(self._clock, pulse, min(left, self.patience))
+            await within(self._clock, pulse, min(left, self.patience))
 
     async def _fresh(self) -> None:
         """A renewal that begins after this was called, whoever makes it. Raises LedgerError."""
@@ -170,7 +171,7 @@ class Replicas:
                 await self._again()
             except LedgerError as error:
                 self._failed(error)
-            await either(self._clock, self._ledger.news, self.patience)
+            await within(self._clock, self._ledger.news, self.patience)
 
     async def _turn(self) -> None:
         await self._erasures.catch_up()
@@ -271,7 +272,7 @@ class Replicas:
             while not await self._flights.drain(erasure.predicate, 60.0) or not await self._told_writes(
                 erasure.id
             ):
-                await either(self._clock, self._pulse, 1.0)
+                await within(self._clock, self._pulse, 1.0)
         finally:
             self._draining.pop(erasure.epoch, None)
             self._urgent = True

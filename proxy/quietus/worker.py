@@ -1,4 +1,4 @@
-"""A worker as a process: `python -m quietus.worker FD`, begun by its head and by nobody else."""
+"""A worker as a process: `python -m quietus.worker FD`, begun by its supervisor and by nobody else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Worker:
         self.line.answers = {"news": self._ledger.hear, "figures": self._figures, "stop": self._stop}
 
     async def serve(self, end: socket.socket) -> None:
-        """Serves until its head says stop, or is gone."""
+        """Serves until its supervisor says stop, or is gone."""
         await self.line.begin(end)
         watching = asyncio.ensure_future(self._outlive_nobody())
         try:
@@ -79,7 +79,7 @@ async def _work(end: socket.socket) -> None:
     harden()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, lambda: None)  # its head was told, too, and says when to stop
+        loop.add_signal_handler(number, lambda: None)  # its supervisor was told, too
     await Worker().serve(end)
 
 

@@ -161,7 +161,7 @@ def test_no_forget_passes_a_frozen_worker(quietus: Quietus) -> None:
     assert '"worker_hung"' in quietus.log()
 
 
-def test_no_worker_outlives_its_head_and_the_next_head_goes_on(quietus: Quietus) -> None:
+def test_no_worker_outlives_its_supervisor_and_the_next_one_goes_on(quietus: Quietus) -> None:
     assert write(quietus, "s", "k", "the cat is called Zorro").status == 201
     assert forget(quietus, "s").status == 202
     orphans = workers_of(quietus)
@@ -171,7 +171,7 @@ def test_no_worker_outlives_its_head_and_the_next_head_goes_on(quietus: Quietus)
     assert recalls(quietus, "s") == {409}
 
 
-def test_a_head_waits_for_a_frozen_worker_of_the_one_before(quietus: Quietus) -> None:
+def test_a_supervisor_waits_for_a_frozen_worker_of_the_one_before(quietus: Quietus) -> None:
     orphan = workers_of(quietus)[0]
     os.kill(orphan, signal.SIGSTOP)
     quietus.kill()

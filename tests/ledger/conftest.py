@@ -57,7 +57,7 @@ def _on(kind: str, url: str) -> Callable[[], SharedServerLedger]:
 @pytest.fixture(params=["valkey", "postgresql", "simulated", "hub", "line"])
 def make_shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], AnyShared]:
     """The same; on the simulator's server, which is held to what the real ones promise; and as workers have
-    it, in their head's process and at the other end of a line.
+    it, in their supervisor's process and at the other end of a line.
     """
     if request.param == "simulated":
         return _simulated()

@@ -13,11 +13,11 @@ from quietus.workers.remote import RemoteLedger, Served
 
 
 class LinedLedger(RemoteLedger):
-    """One worker's ledger, with the head's end of its line in the same process."""
+    """One worker's ledger, with the supervisor's end of its line in the same process."""
 
     def __init__(self, hub: Hub) -> None:
         self._far = Served(HubLedger(hub))
-        self._head = Line(self._far.answers())
+        self._far_end = Line(self._far.answers())
         self._near = Line({"news": self.hear})
         self._telling: asyncio.Task[None] | None = None
         super().__init__(self._near)
@@ -26,9 +26,9 @@ class LinedLedger(RemoteLedger):
         """Lays the line, and opens over it."""
         if self._telling is None:
             ends = socket.socketpair()
-            await self._head.begin(ends[0])
+            await self._far_end.begin(ends[0])
             await self._near.begin(ends[1])
-            self._telling = asyncio.ensure_future(self._far.tell(self._head))
+            self._telling = asyncio.ensure_future(self._far.tell(self._far_end))
         return await super().open()
 
     async def close(self) -> None:
@@ -39,6 +39,6 @@ class LinedLedger(RemoteLedger):
         self._telling.cancel()
         self._telling = None
         await self._near.end()
-        await self._head.end()
-        self._near, self._head = Line({"news": self.hear}), Line(self._far.answers())
+        await self._far_end.end()
+        self._near, self._far_end = Line({"news": self.hear}), Line(self._far.answers())
         self._line = self._near

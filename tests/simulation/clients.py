@@ -85,7 +85,11 @@ class Client:
                 handling.cancel()
                 self._counts["gone away"] += 1
                 return
-        answer = await handling
+        await self._take(await handling)
+
+    # --- taking an answer ------------------------------------------------------------------------
+
+    async def _take(self, answer: Answer) -> None:
         try:
             if isinstance(answer.body, bytes):
                 await self._whole(answer, answer.body)
@@ -93,8 +97,6 @@ class Client:
                 await self._stream(answer, answer.body)
         finally:
             answer.done()
-
-    # --- taking an answer ------------------------------------------------------------------------
 
     async def _whole(self, answer: Answer, body: bytes) -> None:
         if answer.overtaken.is_set():

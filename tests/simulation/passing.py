@@ -68,14 +68,7 @@ class ReplicaClient(Client):
                 request.method, request.target, (*request.headers, ("Quietus-Min-Epoch", str(asked))),
                 request.body,
             )  # fmt: skip
-        answer = await self._gateway.handle(request, f"step-{self._step['n']}")
-        try:
-            if isinstance(answer.body, bytes):
-                await self._whole(answer, answer.body)
-            else:
-                await self._stream(answer, answer.body)
-        finally:
-            answer.done()
+        await self._take(await self._gateway.handle(request, f"step-{self._step['n']}"))
 
 
     async def _goes_on(self, answer: Answer, seconds: float) -> bool:

@@ -30,17 +30,17 @@ def mark(n: int) -> Mark:
 
 async def test_who_loads_slowly_misses_nothing_that_is_written_meanwhile(tmp_path: Path) -> None:
     hub = Hub(SqliteLedger(tmp_path / "l.db"))
-    head, worker = HubLedger(hub), LinedLedger(hub)
-    await head.open()
-    await head.join("head", 5.0)
+    own, worker = HubLedger(hub), LinedLedger(hub)
+    await own.open()
+    await own.join("own", 5.0)
     begun = await worker.open()  # it reads the ledger now, and joins later
     for n in range(5):
-        await head.append([draft("e")], marks=[("e", mark(n))])
-        await head.renew("head", n + 1)
+        await own.append([draft("e")], marks=[("e", mark(n))])
+        await own.renew("own", n + 1)
     entries = await worker.follow(begun.number, begun.hash)
     assert [(e.event.number, e.marks) for e in entries] == [(n + 1, (("e", mark(n)),)) for n in range(5)]
     await worker.close()
-    await head.close()
+    await own.close()
 
 
 async def test_who_is_far_behind_follows_from_the_file(
@@ -48,11 +48,11 @@ async def test_who_is_far_behind_follows_from_the_file(
 ) -> None:
     monkeypatch.setattr(hubs, "KEPT", 3)
     hub = Hub(SqliteLedger(tmp_path / "l.db"))
-    head, slow = HubLedger(hub), HubLedger(hub)
-    await head.open()
+    own, slow = HubLedger(hub), HubLedger(hub)
+    await own.open()
     begun = await slow.open()
     for n in range(10):
-        await head.append([draft("e")], marks=[("e", mark(n))])
+        await own.append([draft("e")], marks=[("e", mark(n))])
     entries = await slow.follow(begun.number, begun.hash)
     assert [e.event.number for e in entries] == list(range(1, 11))
     assert set().union(*(e.marks for e in entries)) == {("e", mark(n)) for n in range(10)}
@@ -60,7 +60,7 @@ async def test_who_is_far_behind_follows_from_the_file(
     with pytest.raises(LedgerRefused, match="chain is broken"):
         await slow.follow(2, entries[0].event.hash)
     await slow.close()
-    await head.close()
+    await own.close()
 
 
 async def test_what_everybody_has_read_is_not_kept(tmp_path: Path) -> None:
@@ -101,12 +101,12 @@ async def test_who_was_expelled_is_told_and_writes_no_more(tmp_path: Path) -> No
     await two.close()
 
 
-async def test_a_worker_whose_head_is_gone_hears_that_of_everything_it_asks() -> None:
+async def test_a_worker_whose_supervisor_is_gone_hears_that_of_everything_it_asks() -> None:
     hub = Hub(MemoryLedger())
     worker = LinedLedger(hub)
     await worker.open()
     waiting = asyncio.ensure_future(worker.append([draft("e")]))
-    await worker._head.end()  # the head dies with the question under way
+    await worker._far_end.end()  # the supervisor dies with the question under way
     with pytest.raises(LineBroken):
         await waiting
     for ask in (worker.head, worker.key_ids, lambda: worker.follow(0, "")):

@@ -21,6 +21,7 @@ import aiohttp
 from quietus.core.events import Event, EventType
 from quietus.erasures import Erasures
 from quietus.key_file import KeysRefused
+from quietus.patience import within
 from quietus.ports import LedgerError
 from quietus.recording import Log, Measures
 from quietus.views import stamp
@@ -93,13 +94,7 @@ class Webhook:
 
     async def _wait(self) -> None:
         # Orders belong to no erasure, and nobody is told of them here: they are looked for.
-        timer = asyncio.ensure_future(self._clock.sleep(30.0))
-        more = asyncio.ensure_future(self._more.wait())
-        try:
-            await asyncio.wait({timer, more}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            timer.cancel()
-            more.cancel()
+        await within(self._clock, self._more, 30.0)
 
     async def _tell(self, event: Event) -> None:
         body = json.dumps(cloud_event(event, self._erasures.store), separators=(",", ":")).encode()

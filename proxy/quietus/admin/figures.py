@@ -1,4 +1,4 @@
-"""What one page tells of all processes of a sidecar: of the only one, or of a head and its workers."""
+"""What one page tells of all processes of a sidecar: of the only one, or of a supervisor and its workers."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ async def readyz(request: web.Request) -> Answer[Ready] | Unready[NotReady]:
 
 
 def why_unready(erasures: Erasures, figures: Figures) -> str | None:
-    """Why no call is decided, in the word of `quietus_gate_closed` or of the head; None while they are."""
+    """Why no call is decided: a cause of `quietus_gate_closed`, or `workers`; None while they are."""
     cause = erasures.closed_cause if erasures.loaded else erasures.closed_cause or "loading"
     return cause or figures.unready
 

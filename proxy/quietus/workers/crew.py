@@ -1,8 +1,8 @@
 """The workers of this process: begun, watched, begun anew when one is lost, and let go together.
 
 A worker is a fresh interpreter at the other end of a socket that nobody else can reach. It is told the
-settings, says when it serves, and ends when the line breaks: no worker outlives its head. One that is lost
-comes back empty: it listens only once it has loaded the ledger and has its lease.
+settings, says when it serves, and ends when the line breaks: no worker outlives its supervisor. One that is
+lost comes back empty: it listens only once it has loaded the ledger and has its lease.
 """
 
 from __future__ import annotations

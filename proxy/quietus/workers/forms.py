@@ -1,4 +1,4 @@
-"""What goes over a line between the head and a worker, as JSON.
+"""What goes over a line between the supervisor and a worker, as JSON.
 
 Both ends are of one installation, and the line is a socket that only the two hold; it is JSON all the same,
 because nothing that is read back may be able to run.

@@ -1,4 +1,4 @@
-"""The hub's ledger as one member has it: the head itself, or a worker at the other end of a line."""
+"""The hub's ledger as one member has it: the supervisor itself, or a worker at the other end of a line."""
 
 from __future__ import annotations
 

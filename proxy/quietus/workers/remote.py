@@ -1,4 +1,4 @@
-"""The ledger as a worker has it: every step is asked of the head over the line."""
+"""The ledger as a worker has it: every step is asked of the supervisor over the line."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class RemoteLedger:
 
     @property
     def full(self) -> bool:
-        """Whether the ledger's disk is full, as the head said last."""
+        """Whether the ledger's disk is full, as the supervisor said last."""
         return self._full
 
     @property
     def reserve_bytes(self) -> int:
-        """What is set aside for that, as the head said last."""
+        """What is set aside for that, as the supervisor said last."""
         return self._reserve
 
     async def hear(self, full: bool, reserve: int) -> None:
-        """The head says that something was written, and how the disk is."""
+        """The supervisor says that something was written, and how the disk is."""
         self._full, self._reserve = full, reserve
         self.news.set()
 
@@ -55,12 +55,12 @@ class RemoteLedger:
         return head
 
     async def close(self) -> None:
-        """Leaves; where the head is gone there is nothing to leave."""
+        """Leaves; where the supervisor is gone there is nothing to leave."""
         if not self._line.broken.is_set():
             await self._line.ask("close")
 
     async def verify(self) -> None:
-        """The head looks after it."""
+        """The supervisor looks after it."""
 
     async def head(self) -> Head:
         """The newest head."""
@@ -163,7 +163,7 @@ class RemoteLedger:
 
 
 class Served:
-    """The head's side: one worker's view of the hub, as questions that its line may ask."""
+    """The supervisor's side: one worker's view of the hub, as questions that its line may ask."""
 
     def __init__(self, view: HubLedger) -> None:
         self.view = view

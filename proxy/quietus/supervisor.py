@@ -1,4 +1,4 @@
-"""The head of several workers: it has the ledger and the admin API, and they have the port.
+"""The supervisor of several workers: it has the ledger and the admin API, and they have the port.
 
 It does everything that a sidecar does but take agents' calls. Satisfies what `app` asks of listeners.
 """
@@ -21,12 +21,12 @@ from quietus.workers.crew import Crew
 from quietus.workers.hub import Hub
 
 LOOK_AGAIN: Final = 0.2
-"""Seconds between two looks whether workers of an earlier head are gone."""
+"""Seconds between two looks whether workers of an earlier supervisor are gone."""
 GRACE: Final = 5.0
 """Seconds beyond the drain time that a worker has to end."""
 
 
-class Head:
+class Supervisor:
     """Holds the ports, begins the workers, and answers for all of them."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Head:
         self.grpc_address = store["grpc"]["listen"] if "grpc" in store else ""
 
     async def alone(self) -> None:
-        """Waits for workers of a head that was killed: each ends when it sees that, unless it is frozen.
+        """Waits for workers of one that was killed: each ends when it sees that, unless it is frozen.
 
         Before anything is forwarded: nobody here would wait for what such a one still answers. Raises
         LedgerRefused.

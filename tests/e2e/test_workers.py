@@ -192,6 +192,19 @@ def test_what_was_derived_is_known_to_whichever_worker_forgets(quietus: Quietus)
     assert quietus.erasures()[0]["lineage"]["descendants"] == 8, "whoever of the two has learned of each"
 
 
+def test_what_people_order_through_the_supervisor_holds_at_every_worker(quietus: Quietus) -> None:
+    assert write(quietus, "ada", "k", "the cat is called Zorro").status == 201
+    scope = {"subject": "ada", "tenant": TENANT, "reason": "under review"}
+    name = quietus.office("/v1/quarantines", "POST", scope)["id"]
+    assert recalls(quietus, "ada", 24) == {409}, "from the answer on, whoever is asked"
+    assert quietus.ask("DELETE", f"/v1/quarantines/{name}", {"reason": "reviewed"}).status == 204
+    until(lambda: recalls(quietus, "ada") == {200})
+    hold = {"subject": "ada", "tenant": TENANT, "exception": "gdpr_art17_3_e", "reason": "case 12",
+            "until": "2127-06-01T00:00:00Z"}  # fmt: skip
+    quietus.office("/v1/holds", "POST", hold)
+    assert {forget(quietus, "ada").json["reason"] for _ in range(12)} == {"LEGAL_HOLD"}
+
+
 def test_a_port_that_is_taken_is_said(quietus: Quietus, store: Served, tmp_path: Path) -> None:
     folder = tmp_path / "other"
     folder.mkdir()
